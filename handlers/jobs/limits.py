@@ -1,0 +1,45 @@
+"""How much of everything: one home for sizes and counts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+CHUNK_OVERHEAD: Final = 4
+"""Writes of a chunk's transaction that are not records: lease, job, effect row, outcome row."""
+MAX_CHUNK: Final = 100 - CHUNK_OVERHEAD
+
+MAX_ID_BYTES: Final = 256
+MAX_SUBJECT_BYTES: Final = 256
+MAX_TENANT_BYTES: Final = 256
+MAX_REASON: Final = 300
+"""Characters of one record's reason; a row of a whole chunk stays far below an item's 400 KB."""
+
+INLINE_ID_BYTES: Final = 32 * 1024
+"""Above this the ids go to the payload store: the job item is rewritten at every checkpoint."""
+PAYLOAD_BLOCK: Final = 256 * 1024
+"""Bytes of one ranged read of a stored id list."""
+
+EVENT_LIMIT: Final = 6_291_456
+"""Bytes of the Lambda event as JSON (measured; aws-facts: the body is an escaped string in it)."""
+EVENT_RESERVE: Final = 131_072
+"""Bytes of that event kept for headers and request context."""
+
+
+class Limits(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    small_max_items: int = Field(default=100, ge=1)
+    """Known items up to this many go to the small lane."""
+    chunk_size: int = Field(default=MAX_CHUNK, ge=1, le=MAX_CHUNK)
+    max_inline_ids: int = Field(default=100_000, ge=1)
+    """Ids in one request."""
+    tenant_slots_small: int = Field(default=50, ge=1)
+    tenant_slots_bulk: int = Field(default=2, ge=1)
+    """Messages one tenant may have in a lane's queue; the rest is held in its own order."""
+    recovery_slice: int = Field(default=200, ge=1)
+    """Items of each kind one recovery run looks at."""
+
+    def tenant_slots(self, lane: str) -> int:
+        return self.tenant_slots_small if lane == "small" else self.tenant_slots_bulk

@@ -1,0 +1,208 @@
+"""The nouns: lane, job, lease, record, operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .states import State
+from .store import Value
+
+Millis: TypeAlias = Annotated[int, Field(ge=0)]
+"""UTC epoch milliseconds."""
+
+
+class Lane(StrEnum):
+    """A queue, its dead-letter queue and workers that serve nothing else."""
+
+    SMALL = "small"
+    BULK = "bulk"
+
+
+class EndReason(StrEnum):
+    """Why a job failed, beyond what its counts say."""
+
+    ATTEMPTS_EXHAUSTED = "attempts_exhausted"
+    SUPERSEDED = "superseded"
+    TAKEN_OVER = "taken_over"
+    UNDECODABLE = "undecodable"
+    PAYLOAD_GONE = "payload_gone"
+    UNKNOWN_OPERATION = "unknown_operation"
+    BAD_PARAMETERS = "bad_parameters"
+    TOO_MANY_FAILED = "too_many_failed"
+
+
+class Waiting(StrEnum):
+    """Why a QUEUED job is not running."""
+
+    TENANT_LIMIT = "tenant_limit"
+    """Held: the tenant has no free slot in the lane."""
+    RETRY = "retry"
+    """A dependency failed; the job goes on at ``retry_at``."""
+
+
+class Counts(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    succeeded: int = Field(default=0, ge=0)
+    failed: int = Field(default=0, ge=0)
+    skipped: int = Field(default=0, ge=0)
+
+    @property
+    def done(self) -> int:
+        return self.succeeded + self.failed + self.skipped
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            succeeded=self.succeeded + other.succeeded,
+            failed=self.failed + other.failed,
+            skipped=self.skipped + other.skipped,
+        )
+
+
+class Job(BaseModel):
+    """A job as it is stored. The store's item has these attributes, plus index keys."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    tenant: str
+    subject: str
+    operation: str
+    params: str
+    """The operation's parameters as the JSON text that was accepted: decimals stay exact."""
+    lane: Lane
+    state: State
+    end_reason: EndReason | None = None
+    message: str = ""
+    """One sentence for people about the state; empty when there is nothing to add."""
+
+    ids: tuple[str, ...] | None = None
+    """The record ids, when they fit inline."""
+    payload: str | None = None
+    """The name of the stored id list, when they do not."""
+    total: int = Field(ge=0)
+    duplicates: int = Field(default=0, ge=0)
+
+    position: int = Field(default=0, ge=0)
+    """Records settled so far: the checkpoint."""
+    cursor: int = Field(default=0, ge=0)
+    """Where the id source goes on: an index (inline) or a byte offset (payload)."""
+    succeeded: int = Field(default=0, ge=0)
+    failed: int = Field(default=0, ge=0)
+    skipped: int = Field(default=0, ge=0)
+    tolerated_failure_percent: int = Field(default=100, ge=0, le=100)
+
+    fence: int
+    """The subject's fence as of this job's newest attempt (or its creation)."""
+    attempt: int = Field(default=0, ge=0)
+    dispatches: int = Field(default=0, ge=0)
+    """Dispatch rows written so far; numbers the next one."""
+    worker: str | None = None
+    receipt: str | None = None
+    """The newest receipt handle of the job's message that any worker has seen."""
+
+    created_at: Millis
+    admitted_at: Millis | None = None
+    """When the job got its tenant slot; None while it is held."""
+    started_at: Millis | None = None
+    """When the first attempt began."""
+    finished_at: Millis | None = None
+    retry_at: Millis | None = None
+    waiting_reason: Waiting | None = None
+    idempotency: str | None = None
+    """Hash of the client's Idempotency-Key and request, if one was sent."""
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    has_slot: bool = False
+    """The tenant's ``in_flight`` counts this job."""
+
+    @property
+    def counts(self) -> Counts:
+        return Counts(succeeded=self.succeeded, failed=self.failed, skipped=self.skipped)
+
+    @property
+    def held(self) -> bool:
+        return self.state is State.QUEUED and self.waiting_reason is Waiting.TENANT_LIMIT
+
+    @property
+    def dwell_ms(self) -> int | None:
+        """From the moment it could have started to the moment it did."""
+        if self.started_at is None or self.admitted_at is None:
+            return None
+        return max(0, self.started_at - self.admitted_at)
+
+
+class Lease(BaseModel):
+    """The exclusive right to a subject. Never deleted, so the fence never resets."""
+
+    model_config = ConfigDict(frozen=True)
+
+    fence: int
+    job_id: str | None = None
+    """The holder; None when the subject is free."""
+    expires_at: Millis | None = None
+    """None while the holder is queued or paused: such a lease does not expire."""
+
+
+# --- records and operations -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Record:
+    tenant: str
+    id: str
+    version: int
+    fields: Mapping[str, Value]
+    last_job_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """Set these fields; None removes one."""
+
+    fields: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Remove:
+    """Delete the record."""
+
+
+@dataclass(frozen=True)
+class Skip:
+    """Nothing to do for this record, and that is fine."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Fail:
+    """This record cannot be changed as asked."""
+
+    reason: str
+
+
+Outcome: TypeAlias = Change | Remove | Skip | Fail
+
+Fields: TypeAlias = Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What a job does to one record: a pure function and its parameters' model."""
+
+    name: str
+    parameters: type[BaseModel]
+    apply: Callable[[Fields, Any], Outcome]
+    """(the record's fields, the parameters) -> outcome. Pure; any exception is that record's
+    failure."""
+    writes: Callable[[Any], frozenset[str]]
+    """The fields it may write, given its parameters."""
+    description: str = ""
+
+
+Operations: TypeAlias = Mapping[str, Operation]

@@ -1,0 +1,176 @@
+"""What the rules need from the world. Each port has an AWS and an in-memory implementation,
+and both pass the same contract suite (``tests/contract``).
+
+All times are UTC epoch milliseconds; all durations are milliseconds unless the name says seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from .messages import Message
+    from .limits import Limits
+    from .model import Lane, Operations, Record
+    from .store import Cursor, Index, Item, Key, Page, Value, Write
+    from .timing import Timing
+
+
+class Store(Protocol):
+    """The control table, and transactions over it and the record table."""
+
+    def get(self, key: Key) -> Item | None:
+        """The item's attributes without its key, strongly consistent. Raises Transient."""
+
+    def query(
+        self,
+        index: Index,
+        partition: str,
+        *,
+        up_to: int | None = None,
+        descending: bool = False,
+        limit: int = 100,
+        after: Cursor | None = None,
+    ) -> Page:
+        """Items of one index partition in order of its sort key. Eventually consistent: check
+        again in the condition of whatever is written because of it. ``up_to``: only sort keys <=
+        this number. Items carry all their attributes. Raises Transient."""
+
+    def query_partition(
+        self, pk: str, *, sk_prefix: str, limit: int = 100, after: Cursor | None = None
+    ) -> Page:
+        """Items of one table partition whose sk starts with the prefix, in order of sk, strongly
+        consistent. Raises Transient."""
+
+    def transact(self, action: str, writes: Sequence[Write]) -> None:
+        """Carry out all writes or none. ``action`` names the transaction in logs.
+
+        At most ``store.MAX_ACTIONS`` writes, no two on one item.
+        Raises Refused (nothing written, one reason per write; the reason of a failed condition
+        carries the item), Transient (nothing written) or OutcomeUnknown (reply lost)."""
+
+
+class RecordStore(Protocol):
+    """The team's own records. Every call is keyed by the tenant it is given."""
+
+    def read(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Record]:
+        """Records by id, strongly consistent; absent ids are left out. At most 100 distinct ids.
+        Raises Transient."""
+
+    def change(self, record: Record, fields: Mapping[str, Value], job_id: str) -> Write:
+        """The write that sets ``fields`` (a value of None removes the field), raises the version
+        by one and marks the record with the job id, on condition that the record still has the
+        version read and does not carry this job's id already."""
+
+    def remove(self, record: Record, job_id: str) -> Write:
+        """The write that deletes the record, on the same conditions."""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One received message."""
+
+    body: str
+    receipt: str
+    message_id: str
+    receive_count: int
+    sent_at: int
+    first_received_at: int
+
+
+class LaneQueue(Protocol):
+    """One lane's queue."""
+
+    def send(self, messages: Sequence[Message]) -> frozenset[int]:
+        """Send up to 10 messages; returns the positions that were NOT accepted.
+        Raises Transient when none was, OutcomeUnknown when it can't be known."""
+
+    def receive(self, limit: int, wait_seconds: int) -> Sequence[Delivery]:
+        """Up to ``limit`` (1..10) messages; long polling. Raises Transient."""
+
+    def set_visibility(self, receipt: str, seconds: int) -> None:
+        """The message stays hidden for ``seconds`` from now (0..43200).
+        Raises ReceiptExpired when it is not in flight (any more), Transient."""
+
+    def delete(self, receipt: str) -> None:
+        """Delete the message. Success proves nothing when the receipt is an old one.
+        Raises Transient."""
+
+
+class PayloadStore(Protocol):
+    """Id lists that are too large for the job item. Written once, read in blocks."""
+
+    def put(self, name: str, blocks: Sequence[bytes]) -> int:
+        """Write (or replace) the object; returns its size in bytes. Raises Transient."""
+
+    def read(self, name: str, offset: int, length: int) -> bytes:
+        """At most ``length`` bytes from ``offset``; b"" at or past the end.
+        Raises PayloadGone, Transient."""
+
+    def delete(self, name: str) -> None:
+        """Delete the object; fine when it does not exist. Raises Transient."""
+
+
+class Event(Protocol):
+    def set(self) -> None: ...
+    def is_set(self) -> bool: ...
+    def wait(self, timeout_ms: int) -> bool:
+        """True when it was set within the time."""
+
+
+class Task(Protocol):
+    def join(self) -> None:
+        """Return when the task has ended."""
+
+
+class Runtime(Protocol):
+    """Time, chance and concurrency. The only clock there is."""
+
+    def now(self) -> int:
+        """UTC epoch milliseconds."""
+
+    def sleep(self, ms: int) -> None: ...
+
+    def random(self) -> float:
+        """0 <= x < 1."""
+
+    def token(self) -> str:
+        """20 random lowercase hex digits."""
+
+    def event(self) -> Event: ...
+
+    def spawn(self, name: str, run: Callable[[], None]) -> Task:
+        """Run beside the caller (a daemon thread)."""
+
+
+class Telemetry(Protocol):
+    """What operators see. Must never raise."""
+
+    def log(self, action: str, **fields: object) -> None:
+        """One structured line; tenant and job id belong here."""
+
+    def count(
+        self, metric: str, value: int = 1, *, lane: Lane | None = None, operation: str | None = None
+    ) -> None: ...
+
+    def duration(
+        self, metric: str, ms: int, *, lane: Lane | None = None, operation: str | None = None
+    ) -> None: ...
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything a rule needs, in one value: the ports and the policy."""
+
+    store: Store
+    records: RecordStore
+    queues: Mapping[Lane, LaneQueue]
+    payloads: PayloadStore
+    runtime: Runtime
+    telemetry: Telemetry
+    operations: Operations
+    timing: Timing
+    limits: Limits
+    due_shards: int = 4

@@ -1,0 +1,183 @@
+"""The timing relations everything else relies on, and backoff. One home for both."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SECOND: Final = 1000
+MINUTE: Final = 60 * SECOND
+HOUR: Final = 60 * MINUTE
+DAY: Final = 24 * HOUR
+
+VISIBILITY_CAP: Final = 12 * HOUR
+"""From the first receive of a message; extending does not reset it (SQS)."""
+
+
+class BrokenRelation(ValueError):
+    """Two settings contradict each other."""
+
+
+def _require(
+    holds: bool,
+    left: str,
+    left_value: float,
+    relation: str,
+    right: str,
+    right_value: float,
+    why: str,
+) -> None:
+    if not holds:
+        raise BrokenRelation(
+            f"{left} = {left_value:g} must be {relation} {right} = {right_value:g}: {why}"
+        )
+
+
+class LaneTiming(BaseModel):
+    """Seconds, for the jobs of one lane."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    heartbeat: float = Field(gt=0)
+    lease_ttl: float = Field(gt=0)
+    visibility: int = Field(gt=0, le=43_200)
+    max_attempts: int = Field(default=5, ge=1)
+    max_receive_count: int = Field(default=10, ge=1, le=1000)
+    queue_retention: int = Field(default=4 * 86_400, ge=60, le=1_209_600)
+    dlq_retention: int = Field(default=14 * 86_400, ge=60, le=1_209_600)
+
+    def check(self, lane: str) -> None:
+        """Raise BrokenRelation, naming both settings and their values."""
+        _require(
+            self.heartbeat * 3 <= self.lease_ttl,
+            f"{lane}.heartbeat x 3",
+            self.heartbeat * 3,
+            "at most",
+            f"{lane}.lease_ttl",
+            self.lease_ttl,
+            "a lease has to survive two failed beats",
+        )
+        _require(
+            self.lease_ttl <= self.visibility,
+            f"{lane}.lease_ttl",
+            self.lease_ttl,
+            "at most",
+            f"{lane}.visibility",
+            self.visibility,
+            "a redelivery must find a lease that can have expired",
+        )
+        _require(
+            self.max_attempts >= 5,
+            f"{lane}.max_attempts",
+            self.max_attempts,
+            "at least",
+            "the floor",
+            5,
+            "throttled deliveries use up receives without running",
+        )
+        _require(
+            self.max_receive_count > self.max_attempts,
+            f"{lane}.max_receive_count",
+            self.max_receive_count,
+            "greater than",
+            f"{lane}.max_attempts",
+            self.max_attempts,
+            "the job has to fail before the queue gives up on its message",
+        )
+        _require(
+            self.dlq_retention > self.queue_retention,
+            f"{lane}.dlq_retention",
+            self.dlq_retention,
+            "greater than",
+            f"{lane}.queue_retention",
+            self.queue_retention,
+            "a dead letter's age counts from its first send",
+        )
+
+
+class Timing(BaseModel):
+    """Seconds. ``check`` holds the relations of both lanes and of the workers that serve them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    small: LaneTiming
+    bulk: LaneTiming
+    takeover_grace: float = Field(gt=0)
+    clock_skew: float = Field(default=5, ge=0)
+    function_timeout: int = Field(gt=0, le=900)
+    """The small lane's Lambda."""
+    stop_timeout: int = Field(default=120, ge=2, le=120)
+    """The bulk worker's time between SIGTERM and SIGKILL (Fargate: 2..120)."""
+    longest_chunk: float = Field(default=30, gt=0)
+    small_reserve: float = Field(default=5, ge=0)
+    """Promote a small job when less than this is left of the function's time."""
+    dispatch_grace: float = Field(default=10, gt=0)
+    """How long the fast path has before recovery sends a dispatch."""
+    lost_after: float = Field(default=900, gt=0)
+    """A queued job nobody began for this long has lost its message."""
+    retry_base: float = Field(default=2, gt=0)
+    retry_cap: float = Field(default=300, gt=0)
+    history: int = Field(default=30 * 86_400, gt=0)
+    """How long finished jobs stay readable."""
+
+    def lane(self, lane: str) -> LaneTiming:
+        return self.small if lane == "small" else self.bulk
+
+    def check(self) -> None:
+        """Raise BrokenRelation, naming both settings and their values."""
+        for name, lane in (("small", self.small), ("bulk", self.bulk)):
+            lane.check(name)
+            needed = lane.visibility + lane.heartbeat + self.clock_skew
+            _require(
+                self.takeover_grace > needed,
+                "takeover_grace",
+                self.takeover_grace,
+                "greater than",
+                f"{name}.visibility + heartbeat + clock_skew",
+                needed,
+                "the dead job's own redelivery comes before anyone else may take its subject",
+            )
+        _require(
+            self.small.visibility >= 6 * self.function_timeout,
+            "small.visibility",
+            self.small.visibility,
+            "at least",
+            "6 x function_timeout",
+            6 * self.function_timeout,
+            "the event source mapping retries within the visibility timeout",
+        )
+        _require(
+            self.stop_timeout > self.longest_chunk,
+            "stop_timeout",
+            self.stop_timeout,
+            "greater than",
+            "longest_chunk",
+            self.longest_chunk,
+            "a stopping worker has to reach the end of its chunk",
+        )
+        _require(
+            self.small_reserve < self.function_timeout,
+            "small_reserve",
+            self.small_reserve,
+            "less than",
+            "function_timeout",
+            self.function_timeout,
+            "a small job needs time to run before it is promoted",
+        )
+
+
+def ms(seconds: float) -> int:
+    return round(seconds * SECOND)
+
+
+def backoff_ms(
+    tries: int, *, base: float, cap: float, random: float, asked_ms: int | None = None
+) -> int:
+    """How long to wait before try number ``tries + 1``: exponential with half jitter.
+
+    base, cap: seconds. random: 0 <= x < 1. asked_ms: a Retry-After, honoured up to the cap.
+    """
+    ceiling = min(ms(cap), ms(base) << min(max(tries, 0), 30))
+    waited = round(ceiling / 2 + random * ceiling / 2)
+    return max(waited, min(asked_ms or 0, ms(cap)))

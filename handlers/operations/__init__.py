@@ -1,0 +1,8 @@
+"""What jobs do: one file each. A module in this package that decorates a function with
+``@operation`` is found by itself; nothing else has to be edited."""
+
+from __future__ import annotations
+
+from .registry import all_operations, operation
+
+__all__ = ["all_operations", "operation"]

@@ -1,0 +1,107 @@
+"""The environment contract: ``infra`` writes it, the handlers read it, through these classes.
+
+Every leaf is one variable: ``FAIRLANE_`` + its path in capitals, such as
+``FAIRLANE_TIMING_SMALL_HEARTBEAT``.
+A missing or bad variable stops the process at start, naming the variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from .jobs.limits import Limits
+from .jobs.timing import Timing
+
+PREFIX: Final = "FAIRLANE_"
+
+
+class SettingsError(Exception):
+    """The environment does not hold usable settings."""
+
+
+class Environment(BaseModel):
+    """A set of settings that can be written to and read from environment variables."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def to_env(self) -> dict[str, str]:
+        """One string per leaf; None is left out."""
+        return {PREFIX + name: value for name, value in _leaves(self.model_dump(mode="json"))}
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Self:
+        """Read the settings, ignoring variables of other classes. Raises SettingsError, which
+        names each variable that is missing or bad."""
+        try:
+            return cls.model_validate(_read(cls, env, ""))
+        except ValidationError as error:
+            raise SettingsError(_describe(error)) from error
+
+
+class WorkSettings(Environment):
+    """What the API, both workers and recovery need."""
+
+    control_table: str
+    records_table: str
+    records_tenant_key: str = "tenant"
+    records_id_key: str = "id"
+    idempotency_table: str
+    payload_bucket: str
+    small_queue_url: str
+    bulk_queue_url: str
+    due_shards: int = Field(default=4, ge=1, le=64)
+    metrics_namespace: str = "Fairlane"
+    timing: Timing
+    limits: Limits = Limits()
+    bulk_slots: int = Field(default=2, ge=1, le=64)
+    """Jobs one bulk worker runs at once."""
+
+    @model_validator(mode="after")
+    def _relations(self) -> Self:
+        self.timing.check()
+        return self
+
+
+class AuthSettings(Environment):
+    """What the authorizer needs. The tenant comes from a verified token and nothing else."""
+
+    auth_jwks_url: str = Field(
+        pattern=r"^(https://.+|http://(127\.0\.0\.1|localhost|\[::1\])[:/].+)$"
+    )
+    """The issuer's key set: https, or http on loopback."""
+    auth_issuer: str = Field(min_length=1)
+    auth_audience: str = Field(min_length=1)
+    auth_tenant_claim: str = Field(default="tenant", min_length=1)
+    auth_leeway: int = Field(default=30, ge=0, le=300)
+    """Seconds of clock difference tolerated in exp, nbf and iat."""
+
+
+def _leaves(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in values.items():
+        full = f"{path}{name}".upper()
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{path}{name}_")
+        elif value is not None:
+            yield full, str(value)
+
+
+def _read(cls: type[BaseModel], env: Mapping[str, str], path: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, field in cls.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            values[name] = _read(kind, env, f"{path}{name}_")
+        elif (variable := f"{PREFIX}{path}{name}".upper()) in env:
+            values[name] = env[variable]
+    return values
+
+
+def _describe(error: ValidationError) -> str:
+    lines = []
+    for problem in error.errors():
+        variable = PREFIX + "_".join(str(part) for part in problem["loc"]).upper()
+        lines.append(f"{variable if problem['loc'] else 'settings'}: {problem['msg']}")
+    return "; ".join(lines)
