@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 # Never a float: numbers are int or Decimal from end to end.
-Value: TypeAlias = "str | int | Decimal | bool | None | Sequence[Value] | Mapping[str, Value]"
+Value: TypeAlias = "str | int | Decimal | bool | Sequence[Value] | Mapping[str, Value] | None"
 Item: TypeAlias = Mapping[str, Value]
 
 MAX_ACTIONS: Final = 100
