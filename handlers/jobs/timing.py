@@ -19,7 +19,7 @@ class BrokenRelation(ValueError):
     """Two settings contradict each other."""
 
 
-def _require(
+def require(
     holds: bool,
     left: str,
     left_value: float,
@@ -28,6 +28,7 @@ def _require(
     right_value: float,
     why: str,
 ) -> None:
+    """Raise BrokenRelation, naming both settings and their values, unless it holds."""
     if not holds:
         raise BrokenRelation(
             f"{left} = {left_value:g} must be {relation} {right} = {right_value:g}: {why}"
@@ -49,7 +50,7 @@ class LaneTiming(BaseModel):
 
     def check(self, lane: str) -> None:
         """Raise BrokenRelation, naming both settings and their values."""
-        _require(
+        require(
             self.heartbeat * 3 <= self.lease_ttl,
             f"{lane}.heartbeat x 3",
             self.heartbeat * 3,
@@ -58,7 +59,7 @@ class LaneTiming(BaseModel):
             self.lease_ttl,
             "a lease has to survive two failed beats",
         )
-        _require(
+        require(
             self.lease_ttl <= self.visibility,
             f"{lane}.lease_ttl",
             self.lease_ttl,
@@ -67,7 +68,7 @@ class LaneTiming(BaseModel):
             self.visibility,
             "a redelivery must find a lease that can have expired",
         )
-        _require(
+        require(
             self.max_attempts >= 5,
             f"{lane}.max_attempts",
             self.max_attempts,
@@ -76,7 +77,7 @@ class LaneTiming(BaseModel):
             5,
             "throttled deliveries use up receives without running",
         )
-        _require(
+        require(
             self.max_receive_count > self.max_attempts,
             f"{lane}.max_receive_count",
             self.max_receive_count,
@@ -85,7 +86,7 @@ class LaneTiming(BaseModel):
             self.max_attempts,
             "the job has to fail before the queue gives up on its message",
         )
-        _require(
+        require(
             self.dlq_retention > self.queue_retention,
             f"{lane}.dlq_retention",
             self.dlq_retention,
@@ -129,7 +130,7 @@ class Timing(BaseModel):
         for name, lane in (("small", self.small), ("bulk", self.bulk)):
             lane.check(name)
             needed = lane.visibility + lane.heartbeat + self.clock_skew
-            _require(
+            require(
                 self.takeover_grace > needed,
                 "takeover_grace",
                 self.takeover_grace,
@@ -138,7 +139,7 @@ class Timing(BaseModel):
                 needed,
                 "the dead job's own redelivery comes before anyone else may take its subject",
             )
-        _require(
+        require(
             self.small.visibility >= 6 * self.function_timeout,
             "small.visibility",
             self.small.visibility,
@@ -147,7 +148,7 @@ class Timing(BaseModel):
             6 * self.function_timeout,
             "the event source mapping retries within the visibility timeout",
         )
-        _require(
+        require(
             self.stop_timeout > self.longest_chunk,
             "stop_timeout",
             self.stop_timeout,
@@ -156,7 +157,7 @@ class Timing(BaseModel):
             self.longest_chunk,
             "a stopping worker has to reach the end of its chunk",
         )
-        _require(
+        require(
             self.small_reserve < self.function_timeout,
             "small_reserve",
             self.small_reserve,
