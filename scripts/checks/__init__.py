@@ -1,0 +1,1 @@
+"""The project's own small checks; ``tests/unit/test_project.py`` runs them."""

@@ -1,0 +1,82 @@
+"""What must hold for every file of the project.
+
+Each check takes the root and files relative to it, and returns one line per finding.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+MODULE_LINES: Final = 300
+"""A module has fewer lines than this; tests may be as long as they need."""
+
+# In parts, because this file must pass its own check. A container image's registry is not meant:
+# an image has no other name.
+_MACHINE_PATH: Final = re.compile(r"(?<![\w.~@-])/(?:work|root|(?:home|Users)/[\w.-]+)/")
+_REGISTRY_HOST: Final = re.compile(
+    r"\b(?:[\w-]+\.)*(?:pypi|pythonhosted|npmjs|yarnpkg|crates|maven\.apache|rubygems|golang)"
+    r"\.(?:org|com|io)\b",
+    re.IGNORECASE,
+)
+
+
+def tracked(root: Path) -> list[Path]:
+    """The files that git tracks; without git (an unpacked archive) all but hidden folders'."""
+    listing = subprocess.run(  # noqa: S603 - a constant command
+        ["git", "-C", str(root), "ls-files", "-z"],  # noqa: S607 - git is where the user has it
+        capture_output=True,
+        check=False,
+    )
+    if listing.returncode == 0:
+        names = [Path(name) for name in listing.stdout.decode().split("\0") if name]
+    else:
+        names = [path.relative_to(root) for path in root.rglob("*")]
+        names = [name for name in names if not any(p.startswith(".") for p in name.parts[:-1])]
+    return sorted(name for name in names if (root / name).is_file())
+
+
+def long_modules(root: Path, files: Iterable[Path]) -> list[str]:
+    """Python files outside tests with 300 lines or more."""
+    found = []
+    for name in files:
+        if name.suffix == ".py" and name.parts[0] != "tests":
+            lines = len(_text(root / name).splitlines())
+            if lines >= MODULE_LINES:
+                found.append(f"{name}: {lines} lines, must be under {MODULE_LINES}")
+    return found
+
+
+def machine_names(root: Path, files: Iterable[Path]) -> list[str]:
+    """Lines that name a folder of somebody's machine, or a package registry's host."""
+    return [
+        f"{name}:{number}: {match.group()}"
+        for name in files
+        for number, line in enumerate(_text(root / name).splitlines(), 1)
+        for pattern in (_MACHINE_PATH, _REGISTRY_HOST)
+        if (match := pattern.search(line))
+    ]
+
+
+def foreign_imports(source: str, allowed: frozenset[str]) -> list[str]:
+    """Top-level packages that a module imports, beyond the allowed ones and the standard
+    library. For ``app.py``, which the import linter can't read: it is no package."""
+    imported = set(_imports(ast.parse(source)))
+    return sorted(imported - allowed - sys.stdlib_module_names)
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").partition(".")[0]
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")

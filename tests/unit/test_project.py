@@ -1,0 +1,213 @@
+"""The project's own rules, and that each check of them can fail."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from scripts.checks import pins, tree
+
+from ..conftest import NetworkUsed
+
+ROOT: Final = Path(__file__).parents[2]
+FILES: Final = tree.tracked(ROOT)
+
+
+def write(root: Path, name: str, text: str) -> Path:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return Path(name)
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+def test_the_checks_see_the_project() -> None:
+    assert {Path("pyproject.toml"), Path("handlers/settings.py")} <= set(FILES)
+
+
+def test_modules_are_short() -> None:
+    assert tree.long_modules(ROOT, FILES) == []
+
+
+def test_a_long_module_is_found(tmp_path: Path) -> None:
+    short = write(tmp_path, "handlers/short.py", "x = 1\n" * 299)
+    long = write(tmp_path, "handlers/long.py", "x = 1\n" * 300)
+    test = write(tmp_path, "tests/long.py", "x = 1\n" * 300)
+    assert tree.long_modules(tmp_path, [short, long, test]) == [
+        "handlers/long.py: 300 lines, must be under 300"
+    ]
+
+
+def test_no_file_names_a_machine_or_a_registry() -> None:
+    assert tree.machine_names(ROOT, FILES) == []
+
+
+@pytest.mark.parametrize("folder", ["work", "root", "home/anna", "Users/anna"])
+def test_a_machine_path_is_found(tmp_path: Path, folder: str) -> None:
+    name = write(tmp_path, "docs/a.md", f"fine\nsee /{folder}/main\n")
+    assert tree.machine_names(tmp_path, [name]) == [f"docs/a.md:2: /{folder}/"]
+
+
+@pytest.mark.parametrize("host", ["pypi" + ".org", "files.pythonhosted" + ".org", "npmjs" + ".com"])
+def test_a_registry_host_is_found(tmp_path: Path, host: str) -> None:
+    name = write(tmp_path, "lock.txt", f"--index-url https://{host}/simple\n")
+    assert tree.machine_names(tmp_path, [name]) == [f"lock.txt:1: {host}"]
+
+
+def test_ordinary_paths_and_addresses_pass(tmp_path: Path) -> None:
+    name = write(tmp_path, "a.md", "docs/work/x, https://example.com/root/x, ~/root/x, pypi.tsv\n")
+    assert tree.machine_names(tmp_path, [name]) == []
+
+
+def test_without_git_the_tree_is_walked(tmp_path: Path) -> None:
+    write(tmp_path, "handlers/a.py", "")
+    write(tmp_path, ".venv/lib/b.py", "")
+    assert tree.tracked(tmp_path) == [Path("handlers/a.py")]
+
+
+# --- requirements -----------------------------------------------------------------------------
+
+
+def requirements(name: str) -> str:
+    return (ROOT / "requirements" / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["setup", "lambda", "dev"])
+def test_what_is_asked_for_is_locked(name: str) -> None:
+    asked = pins.asked(requirements(f"{name}.in"))
+    locked = pins.locked(requirements(f"{name}.txt"))
+    assert asked
+    assert asked.items() <= locked.items(), "make lock"
+
+
+def test_developers_run_what_ships() -> None:
+    shipped, here = (pins.locked(requirements(f"{name}.txt")) for name in ("lambda", "dev"))
+    assert shipped.items() <= here.items(), "make lock"
+    assert {"moto", "pytest", "ministack", "aws-cdk-lib"}.isdisjoint(shipped)
+
+
+@pytest.mark.parametrize("line", ["boto3  # AWS", "boto3>=1  # AWS", "boto3==1.2.3"])
+def test_a_loose_or_unexplained_requirement_is_found(line: str) -> None:
+    with pytest.raises(ValueError, match="boto3"):
+        pins.asked(f"# fine\n{line}\n")
+
+
+@pytest.mark.parametrize(
+    "block", ["boto3==1.2.3\n    # via x", "boto3>=1 \\\n    --hash=sha256:ab"]
+)
+def test_an_unlocked_requirement_is_found(block: str) -> None:
+    with pytest.raises(ValueError, match="boto3"):
+        pins.locked(f"attrs==1 \\\n    --hash=sha256:ab\n{block}\n")
+
+
+# --- imports ----------------------------------------------------------------------------------
+
+APP_MAY_IMPORT: Final = frozenset({"infra", "aws_cdk", "cdk_nag"})
+
+SKELETON: Final = (
+    *(f"handlers/{name}.py" for name in ("api", "small_lane", "bootstrap", "settings")),
+    *(f"handlers/{name}/x.py" for name in ("aws", "effects", "memory", "operations", "jobs")),
+    *(f"{name}/__init__.py" for name in ("infra", "scripts")),
+)
+FORBIDDEN: Final = {
+    "handlers/api.py": "handlers.small_lane",
+    "handlers/bootstrap.py": "handlers.api",
+    "handlers/effects/x.py": "handlers.bootstrap",
+    "handlers/aws/x.py": "handlers.memory.x",
+    "handlers/memory/x.py": "handlers.effects.x",
+    "handlers/settings.py": "handlers.aws.x",
+    "handlers/operations/x.py": "handlers.settings",
+    "handlers/jobs/x.py": "handlers.operations.x",
+    "handlers/jobs/aws.py": "boto3",
+    "handlers/jobs/environment.py": "os",
+    "handlers/jobs/clock.py": "time",
+    "handlers/operations/aws.py": "botocore",
+    "handlers/aws/stacks.py": "aws_cdk",
+    "handlers/aws/stack.py": "infra",
+    "infra/storage.py": "handlers.jobs.x",
+    "infra/lane.py": "scripts",
+}
+ALLOWED: Final = {
+    "handlers/api.py": "handlers.bootstrap",
+    "handlers/bootstrap.py": "handlers.effects.x",
+    "handlers/effects/x.py": "handlers.aws.x",
+    "handlers/aws/x.py": "handlers.jobs.x",
+    "handlers/operations/x.py": "handlers.jobs.x",
+    "handlers/settings.py": "handlers.jobs.timing",
+    "infra/settings.py": "handlers.settings",
+    "scripts/demo.py": "handlers.bootstrap",
+}
+
+
+def lint_imports(root: Path, imports: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """The project's import contracts over a made-up tree with these imports."""
+    for name in {*SKELETON, *imports, "handlers/jobs/timing.py"}:
+        write(root, name, f"import {imports[name]}\n" if name in imports else "")
+    for folder in {path.parent for path in root.rglob("*.py")} - {root}:
+        (folder / "__init__.py").touch()
+    (root / "handlers/__init__.py").touch()
+    config = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    write(root, "pyproject.toml", config)
+    command = "from importlinter.cli import lint_imports_command as c; c()"
+    return subprocess.run(
+        [sys.executable, "-c", command, "--no-cache", "--no-logo"],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_import_contracts_let_the_intended_imports_pass(tmp_path: Path) -> None:
+    result = lint_imports(tmp_path, ALLOWED)
+    assert result.returncode == 0, result.stdout
+
+
+def test_the_import_contracts_see_each_forbidden_import(tmp_path: Path) -> None:
+    result = lint_imports(tmp_path, FORBIDDEN)
+    assert result.returncode == 1
+    unseen = {
+        f"{name} -> {target}"
+        for name, target in FORBIDDEN.items()
+        if f"{name.removesuffix('.py').replace('/', '.')} -> {target}" not in result.stdout
+    }
+    assert not unseen, result.stdout
+
+
+def test_a_new_module_of_handlers_has_to_be_placed(tmp_path: Path) -> None:
+    result = lint_imports(tmp_path, {"handlers/surprise.py": "json"})
+    assert result.returncode == 1
+    assert "handlers.surprise" in result.stdout
+
+
+def test_app_imports_infra_only() -> None:
+    app = ROOT / "app.py"
+    assert not app.exists() or not tree.foreign_imports(app.read_text("utf-8"), APP_MAY_IMPORT)
+
+
+def test_a_foreign_import_of_app_is_found() -> None:
+    source = (
+        "import json\nfrom infra.settings import S\ndef f():\n    from handlers.jobs import model\n"
+    )
+    assert tree.foreign_imports(source, APP_MAY_IMPORT) == ["handlers"]
+
+
+# --- the tests' own surroundings --------------------------------------------------------------
+
+
+def test_a_unit_test_opens_no_connection() -> None:
+    with socket.socket() as mine, pytest.raises(NetworkUsed):
+        mine.connect(("127.0.0.1", 9))
+
+
+def test_no_test_finds_credentials() -> None:
+    assert os.environ["AWS_SECRET_ACCESS_KEY"] == "testing"
