@@ -29,6 +29,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Make the environment in .venv (Python 3.11 or newer); instant when nothing changed
+	@echo "The environment is ready: $(VENV)"
 
 # A second run finds the stamp newer than what it was made from and does nothing.
 $(STAMP): requirements/setup.txt requirements/dev.txt pyproject.toml
