@@ -1,0 +1,38 @@
+"""Stored id lists in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..jobs.errors import PayloadGone
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class MemoryPayloadStore:
+    """``PayloadStore`` in memory."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, bytes] = {}
+
+    def put(self, name: str, blocks: Sequence[bytes]) -> int:
+        content = b"".join(blocks)
+        self._objects[name] = content
+        return len(content)
+
+    def read(self, name: str, offset: int, length: int) -> bytes:
+        if offset < 0 or length < 1:
+            raise ValueError(f"{length} bytes from {offset}")
+        try:
+            content = self._objects[name]
+        except KeyError:
+            raise PayloadGone from None
+        return content[offset : offset + length]
+
+    def delete(self, name: str) -> None:
+        self._objects.pop(name, None)
+
+    def names(self) -> frozenset[str]:
+        """Every stored object, for assertions."""
+        return frozenset(self._objects)

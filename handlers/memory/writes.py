@@ -1,0 +1,120 @@
+"""What one write makes of one item."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from ..jobs.errors import Reason, Why
+from ..jobs.store import MAX_ACTIONS, Check, Delete, Index, Key, Put, Table, Update
+from ..jobs.values import MAX_ITEM_BYTES, BadValue, copied, number, size_of, storable
+from .conditions import check_operands, holds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import TypeAlias
+
+    from ..jobs.store import Item, Value, Write
+
+    KeyNames: TypeAlias = Mapping[Table, tuple[str, str]]
+
+_MAX_PK: Final = 2048
+_MAX_SK: Final = 1024
+
+
+def check_shape(writes: Sequence[Write]) -> None:
+    """Raise ValueError for a transaction that is wrong whatever the data."""
+    if not 1 <= len(writes) <= MAX_ACTIONS:
+        raise ValueError(f"{len(writes)} writes in one transaction, not 1 to {MAX_ACTIONS}")
+    if len({write.key for write in writes}) != len(writes):
+        raise ValueError("two writes on one item in one transaction")
+    for write in writes:
+        if isinstance(write, Check) and not write.when:
+            raise ValueError("a check without a condition")
+        if isinstance(write, Update):
+            _check_update(write)
+
+
+def outcome(write: Write, old: Item | None, names: KeyNames) -> dict[str, Value] | Reason | None:
+    """The item after the write, None when there is none, or why the write is refused.
+
+    old: the item before, without its key; None when it does not exist.
+    Raises TypeError for a value or operand that is of no storable type.
+    """
+    try:
+        _check_key(write.key)
+        check_operands(write.when)
+        new = _written(write, old)
+    except BadValue as error:
+        return Reason(Why.INVALID, message=str(error))
+    seen = {} if old is None else {**old, **_key_attributes(write.key, names)}
+    if not holds(write.when, seen):
+        return Reason(Why.CONDITION, None if old is None else copied(old))
+    return new
+
+
+def _written(write: Write, old: Item | None) -> dict[str, Value] | None:
+    match write:
+        case Put():
+            new = storable(write.item)
+        case Update():
+            new = _updated(write, old or {})
+        case Check():
+            return None if old is None else dict(old)
+        case Delete():
+            return None
+    _check_item(write.key, new)
+    return new
+
+
+def _updated(write: Update, old: Item) -> dict[str, Value]:
+    kept = {name: value for name, value in old.items() if name not in write.remove}
+    added: dict[str, Value] = {}
+    for name, amount in write.add.items():
+        before = old.get(name, 0)
+        if isinstance(before, bool) or not isinstance(before, int | Decimal):
+            raise BadValue(f"attribute {name!r} is not a number to add to")
+        added[name] = number(Decimal(before) + amount)
+    return {**kept, **storable(write.set), **added}
+
+
+def _check_update(write: Update) -> None:
+    paths = [*write.set, *write.add, *write.remove]
+    if not paths:
+        raise ValueError("an update that changes nothing")
+    if len(set(paths)) != len(paths):
+        raise ValueError("an update names one attribute twice")
+
+
+def _check_key(key: Key) -> None:
+    storable({"pk": key.pk, "sk": key.sk})
+    if not 1 <= len(key.pk.encode()) <= _MAX_PK or not 1 <= len(key.sk.encode()) <= _MAX_SK:
+        raise BadValue(f"a key part is empty or too long: {key.pk[:40]!r}, {key.sk[:40]!r}")
+
+
+def _check_item(key: Key, item: Item) -> None:
+    size = size_of(item) + len(key.pk.encode()) + len(key.sk.encode())
+    if size > MAX_ITEM_BYTES:
+        raise BadValue(f"an item of about {size} bytes; the most is {MAX_ITEM_BYTES}")
+    if key.table is Table.CONTROL:
+        for index in Index:
+            _check_index(index, item)
+
+
+def _check_index(index: Index, item: Item) -> None:
+    """An attribute that is an index key has to have that key's type, even if it is alone."""
+    number_sorted = index is Index.DUE
+    for name, is_number in ((index.pk, False), (index.sk, number_sorted)):
+        value = item.get(name, 0 if is_number else "-")
+        good = (
+            isinstance(value, int | Decimal) and not isinstance(value, bool)
+            if is_number
+            else isinstance(value, str) and value != ""
+        )
+        if not good:
+            raise BadValue(f"index key {name!r} can't be {value!r}")
+
+
+def _key_attributes(key: Key, names: KeyNames) -> dict[str, Value]:
+    pk, sk = names[key.table]
+    return {pk: key.pk, sk: key.sk}
