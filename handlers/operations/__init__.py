@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from .parameters import FieldName, FieldValue, Number, Parameters
 from .registry import all_operations, operation
 
-__all__ = ["all_operations", "operation"]
+__all__ = ["FieldName", "FieldValue", "Number", "Parameters", "all_operations", "operation"]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel
-
 from ..jobs.model import Operation
+from .parameters import Parameters
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..jobs.model import Fields, Operations, Outcome
 
-P = TypeVar("P", bound=BaseModel)
+P = TypeVar("P", bound=Parameters)
 
 _found: dict[str, Operation] = {}
 
@@ -27,8 +27,11 @@ def operation(
     """Declare the decorated pure function as an operation.
 
     name: what clients send. parameters: their pydantic model. writes: the fields it may write,
-    given the parameters. Raises ValueError when the name is taken by another function.
+    given the parameters. The function's docstring is what clients read. Raises ValueError when the
+    name is taken, TypeError when the parameters would not keep numbers exact.
     """
+    if not issubclass(parameters, Parameters):
+        raise TypeError(f"{parameters.__name__} of operation {name!r} has to extend Parameters")
 
     def declare(apply: Callable[[Fields, P], Outcome]) -> Callable[[Fields, P], Outcome]:
         if name in _found:
