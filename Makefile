@@ -53,10 +53,10 @@ lint: $(STAMP) ## Check format and lint
 	$(BIN)/ruff check $(CODE)
 
 types: $(STAMP) ## Check the types, strictly
-	$(BIN)/mypy
+	$(BIN)/mypy $(CODE)
 
 imports: $(STAMP) ## Check who may import whom
-	$(BIN)/lint-imports --no-cache
+	$(BIN)/lint-imports --no-cache --no-logo
 
 check: lint types imports ## Format, lint, types, imports and all tests
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
@@ -106,5 +106,5 @@ lock: $(STAMP) ## Compile requirements/*.in again (ARGS=--upgrade for newer indi
 	$(COMPILE) $(ARGS) requirements/lambda.in -c requirements/dev.txt -o requirements/lambda.txt
 
 clean: ## Remove the environment, caches and build output (make down stops the local stack)
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis cdk.out build dist *.egg-info
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache cdk.out build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
