@@ -1,0 +1,170 @@
+"""Who calls: turns the bearer token of a request into the tenant it acts for.
+
+An API Gateway Lambda authorizer of type TOKEN. The tenant comes from a verified token and from
+nothing else; the API reads it at ``requestContext.authorizer.tenant``.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import jwt
+
+from .jobs.limits import MAX_TENANT_BYTES
+from .settings import AuthSettings
+from .telemetry import log_line, logger_of
+
+ALGORITHMS: Final = ("RS256", "ES256")
+REQUIRED: Final = ("exp", "iss", "aud")
+
+KEYS_LIFETIME: Final = 300
+"""Seconds a key set is trusted before it is read again: how long a withdrawn key still opens."""
+KEYS_COOLDOWN: Final = 10
+"""Seconds between two reads of the key set because of unknown keys, so that made-up key names
+cannot turn every request into a read."""
+KEYS_TIMEOUT: Final = 3
+"""Seconds for reading the key set."""
+
+logger = logger_of("authorizer")
+
+
+class Unauthorized(Exception):
+    """API Gateway answers 401 when a Lambda authorizer fails with exactly this word."""
+
+    def __init__(self) -> None:
+        super().__init__("Unauthorized")
+
+
+class BadToken(Exception):
+    """The token is not one we accept."""
+
+
+class KeysUnavailable(Exception):
+    """The issuer's key set could not be read: no verdict about the token is possible."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    tenant: str
+    principal: str
+    """The token's subject, or the tenant if it names none."""
+
+
+class Verifier:
+    """Checks tokens against the issuer's key set, which it keeps for ``KEYS_LIFETIME``."""
+
+    def __init__(self, settings: AuthSettings, *, cooldown: float = KEYS_COOLDOWN) -> None:
+        self._settings = settings
+        self._keys = jwt.PyJWKClient(
+            settings.auth_jwks_url,
+            lifespan=KEYS_LIFETIME,
+            timeout=KEYS_TIMEOUT,
+            cooldown_duration=cooldown,
+        )
+
+    def caller(self, header: str) -> Caller:
+        """Who the value of an Authorization header speaks for. Raises BadToken, KeysUnavailable."""
+        claims = self._claims(_bearer(header))
+        tenant = _tenant(claims.get(self._settings.auth_tenant_claim))
+        return Caller(tenant, principal=claims.get("sub") or tenant)
+
+    def _claims(self, token: str) -> dict[str, Any]:
+        try:
+            key = self._key(_key_name(jwt.get_unverified_header(token)))
+            return jwt.decode(
+                token,
+                key,
+                algorithms=ALGORITHMS,
+                issuer=self._settings.auth_issuer,
+                audience=self._settings.auth_audience,
+                leeway=self._settings.auth_leeway,
+                options={"require": list(REQUIRED), "enforce_minimum_key_length": True},
+            )
+        except (BadToken, KeysUnavailable):
+            raise
+        # Whatever trips the parser is a bad token: some of its errors are plain ValueErrors.
+        except Exception as error:
+            raise BadToken(f"{type(error).__name__}: {error}") from error
+
+    def _key(self, name: str) -> jwt.PyJWK:
+        try:
+            # On its own first, so that a broken key set is not taken for an unknown key.
+            self._keys.get_signing_keys()
+        except (jwt.PyJWTError, OSError, ValueError) as error:
+            raise KeysUnavailable(str(error)) from error
+        try:
+            return self._keys.get_signing_key(name)
+        except (jwt.PyJWKClientConnectionError, jwt.PyJWKSetError, OSError, ValueError) as error:
+            raise KeysUnavailable(str(error)) from error
+
+
+def _key_name(header: dict[str, Any]) -> str:
+    # Before any look at the key set: nobody makes us read it with such a token.
+    if header.get("alg") not in ALGORITHMS:
+        raise BadToken(f"algorithm {header.get('alg')!r}")
+    name = header.get("kid")
+    if not isinstance(name, str) or not name:
+        raise BadToken("no key named")
+    return name
+
+
+def _bearer(header: str) -> str:
+    scheme, _, token = header.strip().partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise BadToken("no bearer token")
+    return token.strip()
+
+
+def _tenant(claim: object) -> str:
+    if not isinstance(claim, str) or not claim.strip():
+        raise BadToken("no tenant in the token")
+    # Cs: half a surrogate pair, which JSON can carry and UTF-8 cannot.
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in claim):
+        raise BadToken("the tenant has a control character")
+    if len(claim.encode()) > MAX_TENANT_BYTES:
+        raise BadToken(f"the tenant has more than {MAX_TENANT_BYTES} bytes")
+    return claim
+
+
+@cache
+def verifier() -> Verifier:
+    """The process's verifier, made from the environment. Raises SettingsError."""
+    return Verifier(AuthSettings.from_env(os.environ))
+
+
+def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
+    """The policy for a TOKEN authorizer event ``{authorizationToken, methodArn}``.
+
+    Raises Unauthorized, which becomes a 401; KeysUnavailable, which becomes a 500: a caller with a
+    good token should try again and not ask for a new one.
+    """
+    del context
+    try:
+        caller = verifier().caller(event.get("authorizationToken") or "")
+    except BadToken as error:
+        # The reason goes to the log and not to the caller; the token goes nowhere.
+        log_line(logger, "token_refused", why=str(error))
+        raise Unauthorized from None
+    except KeysUnavailable as error:
+        log_line(logger, "keys_unavailable", error=error)
+        raise
+    return _allow(caller, event["methodArn"])
+
+
+def _allow(caller: Caller, method_arn: str) -> dict[str, Any]:
+    # API Gateway keeps the policy for the token's next requests, whichever route they take.
+    api, stage = method_arn.split("/")[:2]
+    statement = {
+        "Action": "execute-api:Invoke",
+        "Effect": "Allow",
+        "Resource": f"{api}/{stage}/*",
+    }
+    return {
+        "principalId": caller.principal,
+        "policyDocument": {"Version": "2012-10-17", "Statement": [statement]},
+        "context": {"tenant": caller.tenant},
+    }

@@ -1,0 +1,426 @@
+"""The authorizer, with real keys and a key set served on loopback."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+
+from handlers import authorizer
+from handlers.authorizer import KeysUnavailable, Unauthorized, Verifier
+from handlers.jobs.limits import MAX_TENANT_BYTES
+from handlers.settings import AuthSettings
+
+ISSUER = "https://issuer.example"
+AUDIENCE = "fairlane"
+ARN = "arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/v1stage/POST/v1/jobs"
+KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+OTHER_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+SHORT_KEY = rsa.generate_private_key(public_exponent=65537, key_size=1024)  # noqa: S505  # to be refused
+EC_KEY = ec.generate_private_key(ec.SECP256R1())
+
+
+def public_jwk(key: Any, kid: str) -> dict[str, Any]:
+    algorithm = RSAAlgorithm if isinstance(key, rsa.RSAPrivateKey) else ECAlgorithm
+    return {**json.loads(algorithm.to_jwk(key.public_key())), "kid": kid, "use": "sig"}
+
+
+class KeySet:
+    """A key set on a free port of loopback."""
+
+    def __init__(self) -> None:
+        self.body = self.of(("rsa", KEY), ("ec", EC_KEY), ("short", SHORT_KEY))
+        self.status = 200
+        self.reads = 0
+        outer = self
+
+        class Answer(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.reads += 1
+                self.send_response(outer.status)
+                self.end_headers()
+                self.wfile.write(outer.body)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # its name there
+                pass
+
+        self._server = HTTPServer(("127.0.0.1", 0), Answer)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/keys"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    @staticmethod
+    def of(*keys: tuple[str, Any]) -> bytes:
+        return json.dumps({"keys": [public_jwk(key, kid) for kid, key in keys]}).encode()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@pytest.fixture
+def keys() -> Iterator[KeySet]:
+    served = KeySet()
+    yield served
+    served.stop()
+
+
+def settings_for(url: str) -> AuthSettings:
+    return AuthSettings(auth_jwks_url=url, auth_issuer=ISSUER, auth_audience=AUDIENCE)
+
+
+@pytest.fixture(autouse=True)
+def environment(keys: KeySet, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name, value in settings_for(keys.url).to_env().items():
+        monkeypatch.setenv(name, value)
+    authorizer.verifier.cache_clear()
+    yield
+    authorizer.verifier.cache_clear()
+
+
+def claims(**other: Any) -> dict[str, Any]:
+    """Good claims, with some replaced; None takes one out."""
+    now = int(time.time())
+    good = {
+        "iss": ISSUER,
+        "aud": AUDIENCE,
+        "sub": "user-1",
+        "tenant": "acme",
+        "iat": now,
+        "exp": now + 600,
+    }
+    return {name: value for name, value in {**good, **other}.items() if value is not None}
+
+
+def token(key: Any = KEY, kid: str | None = "rsa", algorithm: str = "RS256", **other: Any) -> str:
+    headers = {} if kid is None else {"kid": kid}
+    return jwt.encode(claims(**other), key, algorithm=algorithm, headers=headers)
+
+
+def call(authorization: str) -> dict[str, Any]:
+    event = {"type": "TOKEN", "authorizationToken": authorization, "methodArn": ARN}
+    return authorizer.handler(event, None)
+
+
+def refused(authorization: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """The logged reason of a 401."""
+    capsys.readouterr()
+    with pytest.raises(Unauthorized) as caught:
+        call(authorization)
+    assert str(caught.value) == "Unauthorized"
+    written = capsys.readouterr()
+    assert written.err == ""
+    line = json.loads(written.out)
+    assert line["action"] == "token_refused"
+    secret = authorization.rpartition(" ")[2]
+    if secret:
+        assert secret not in written.out
+    return str(line["why"])
+
+
+def test_a_good_token_gets_its_tenant_and_the_whole_stage() -> None:
+    assert call(f"Bearer {token()}") == {
+        "principalId": "user-1",
+        "policyDocument": {
+            "Version": "2012-10-17",
+            "Statement": [
+                {
+                    "Action": "execute-api:Invoke",
+                    "Effect": "Allow",
+                    "Resource": (
+                        "arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/v1stage/*"
+                    ),
+                }
+            ],
+        },
+        "context": {"tenant": "acme"},
+    }
+
+
+@pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer ", " Bearer"])
+def test_the_scheme_is_read_like_http_says(scheme: str) -> None:
+    assert call(f"{scheme} {token()}")["context"] == {"tenant": "acme"}
+
+
+def test_es256_is_accepted() -> None:
+    signed = token(EC_KEY, "ec", "ES256")
+
+    assert call(f"Bearer {signed}")["context"] == {"tenant": "acme"}
+
+
+def test_one_of_several_audiences_is_enough() -> None:
+    assert call(f"Bearer {token(aud=['other', AUDIENCE])}")["context"] == {"tenant": "acme"}
+
+
+def test_without_a_subject_the_tenant_is_the_principal() -> None:
+    assert call(f"Bearer {token(sub=None)}")["principalId"] == "acme"
+
+
+@pytest.mark.parametrize("tenant", ["é" * (MAX_TENANT_BYTES // 2), "a b#c", "株式会社"])
+def test_tenants_may_be_called_anything_printable(tenant: str) -> None:
+    assert call(f"Bearer {token(tenant=tenant)}")["context"] == {"tenant": tenant}
+
+
+def test_the_clock_may_differ_by_the_leeway() -> None:
+    now = int(time.time())
+
+    assert call(f"Bearer {token(exp=now - 5, nbf=now - 60)}")
+    assert call(f"Bearer {token(iat=now + 15, nbf=now + 15)}")
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({"exp": 1_000_000}, "expired"),
+        ({"exp": None}, "exp"),
+        ({"exp": "soon"}, "exp"),
+        ({"exp": float("inf")}, "exp"),
+        ({"nbf": 4_000_000_000}, "not yet valid"),
+        ({"iat": 4_000_000_000}, "not yet valid"),
+        ({"aud": "other"}, "Audience"),
+        ({"aud": None}, "aud"),
+        ({"iss": "https://other.example"}, "issuer"),
+        ({"iss": ISSUER + "/"}, "issuer"),
+        ({"iss": None}, "iss"),
+        ({"sub": 7}, "Subject"),
+        ({"tenant": None}, "no tenant"),
+        ({"tenant": ""}, "no tenant"),
+        ({"tenant": "  "}, "no tenant"),
+        ({"tenant": 7}, "no tenant"),
+        ({"tenant": True}, "no tenant"),
+        ({"tenant": ["acme"]}, "no tenant"),
+        ({"tenant": {"id": "acme"}}, "no tenant"),
+        ({"tenant": "a\x00b"}, "control character"),
+        ({"tenant": "a\n"}, "control character"),
+        ({"tenant": "\ud800"}, "control character"),
+        ({"tenant": "é" * (MAX_TENANT_BYTES // 2) + "e"}, "bytes"),
+    ],
+)
+def test_a_token_with_wrong_claims_is_a_401(
+    other: dict[str, Any], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reason in refused(f"Bearer {token(**other)}", capsys)
+
+
+def test_a_token_of_another_key_is_a_401(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Signature" in refused(f"Bearer {token(OTHER_KEY)}", capsys)
+
+
+def test_a_changed_payload_is_a_401(capsys: pytest.CaptureFixture[str]) -> None:
+    head, _, signature = token().split(".")
+    forged = part(claims(tenant="other"))
+
+    assert "Signature" in refused(f"Bearer {head}.{forged}.{signature}", capsys)
+
+
+def test_a_short_key_is_not_trusted(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.warns(jwt.InsecureKeyLengthWarning):
+        signed = token(SHORT_KEY, "short")
+
+    assert "2048" in refused(f"Bearer {signed}", capsys)
+
+
+def test_the_key_has_to_be_of_the_algorithm(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "algorithm" in refused(f"Bearer {token(KEY, 'ec')}", capsys)
+
+
+@pytest.mark.parametrize("algorithm", ["RS384", "RS512", "PS256"])
+def test_other_algorithms_are_a_401(
+    algorithm: str, keys: KeySet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert algorithm in refused(f"Bearer {token(algorithm=algorithm)}", capsys)
+    assert keys.reads == 0
+
+
+def part(content: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(content).encode()).rstrip(b"=").decode()
+
+
+@pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "", None, 7])
+def test_an_unsigned_token_is_a_401(algorithm: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    unsigned = f"{part({'alg': algorithm, 'kid': 'rsa', 'typ': 'JWT'})}.{part(claims())}."
+
+    assert refused(f"Bearer {unsigned}", capsys)
+
+
+def test_hs256_with_the_public_key_as_secret_is_a_401(
+    keys: KeySet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    public = KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    signed = f"{part({'alg': 'HS256', 'kid': 'rsa'})}.{part(claims())}"
+    mac = hmac.new(public, signed.encode(), hashlib.sha256).digest()
+    forged = f"{signed}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}"
+
+    assert "HS256" in refused(f"Bearer {forged}", capsys)
+    assert keys.reads == 0
+
+
+@pytest.mark.parametrize("kid", [None, ""])
+def test_a_token_that_names_no_key_is_a_401(
+    kid: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "no key" in refused(f"Bearer {token(kid=kid)}", capsys)
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        "",
+        " ",
+        "Bearer",
+        "Bearer ",
+        "Bearer garbage",
+        "Bearer a.b.c",
+        "Bearer ....",
+        "Bearer \x00\xff",
+        "Basic dXNlcjpwYXNzd29yZA==",
+        "Bearer é.é.é",
+    ],
+)
+def test_garbage_is_a_401(authorization: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(authorization, capsys)
+
+
+def test_a_token_without_its_scheme_is_a_401(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "bearer" in refused(token(), capsys)
+
+
+def test_a_missing_header_is_a_401() -> None:
+    with pytest.raises(Unauthorized):
+        authorizer.handler({"type": "TOKEN", "methodArn": ARN}, None)
+
+
+# --- the key set ------------------------------------------------------------------------------
+
+
+def verifier(keys: KeySet, cooldown: float) -> Verifier:
+    return Verifier(settings_for(keys.url), cooldown=cooldown)
+
+
+def test_the_key_set_is_read_once(keys: KeySet) -> None:
+    for tenant in ("a", "b", "c"):
+        assert call(f"Bearer {token(tenant=tenant)}")["context"] == {"tenant": tenant}
+
+    assert keys.reads == 1
+
+
+def test_an_old_key_set_is_read_again(keys: KeySet, monkeypatch: pytest.MonkeyPatch) -> None:
+    call(f"Bearer {token()}")
+    keys.body = keys.of(("rsa", OTHER_KEY))
+    later = time.monotonic() + authorizer.KEYS_LIFETIME + 1
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+
+    with pytest.raises(Unauthorized):
+        call(f"Bearer {token()}")
+    assert call(f"Bearer {token(OTHER_KEY)}")
+    assert keys.reads == 2
+
+
+def test_an_unknown_key_is_looked_for_once_more(keys: KeySet) -> None:
+    checked = verifier(keys, cooldown=0)
+    checked.caller(f"Bearer {token()}")
+    keys.body = keys.of(("rsa", KEY), ("new", OTHER_KEY))
+
+    assert checked.caller(f"Bearer {token(OTHER_KEY, 'new')}").tenant == "acme"
+    assert keys.reads == 2
+
+
+def test_made_up_keys_do_not_cause_a_read_each(
+    keys: KeySet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(5):
+        assert "signing key" in refused(f"Bearer {token(kid=f'made-up-{number}')}", capsys)
+
+    assert keys.reads == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (500, b""),
+        (404, b"{}"),
+        (302, b""),
+        (200, b""),
+        (200, b"<html>"),
+        (200, b"[]"),
+        (200, b"{}"),
+        (200, b'{"keys": []}'),
+        (200, b'{"keys": [{"kty": "oct", "k": "c2VjcmV0", "use": "enc", "kid": "rsa"}]}'),
+        (200, b"\xff\xfe\xfa"),
+    ],
+)
+def test_a_broken_key_set_is_an_error_and_no_401(
+    status: int, body: bytes, keys: KeySet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys.status, keys.body = status, body
+    secret = token()
+
+    with pytest.raises(KeysUnavailable):
+        call(f"Bearer {secret}")
+
+    written = capsys.readouterr().out
+    line = json.loads(written)
+    assert (line["level"], line["action"]) == ("ERROR", "keys_unavailable")
+    assert secret not in written
+
+
+def test_a_key_set_that_broke_later_is_an_error_and_no_401(keys: KeySet) -> None:
+    checked = verifier(keys, cooldown=0)
+    checked.caller(f"Bearer {token()}")
+    keys.status = 503
+
+    with pytest.raises(KeysUnavailable):
+        checked.caller(f"Bearer {token(kid='new')}")
+    assert checked.caller(f"Bearer {token()}").tenant == "acme"
+
+
+def test_an_unreachable_key_set_is_an_error_and_no_401(capsys: pytest.CaptureFixture[str]) -> None:
+    gone = KeySet()
+    gone.stop()
+
+    with pytest.raises(KeysUnavailable):
+        Verifier(settings_for(gone.url)).caller(f"Bearer {token()}")
+
+
+def test_a_key_set_that_recovers_is_read_again(keys: KeySet) -> None:
+    good, keys.body = keys.body, b"{}"
+    with pytest.raises(KeysUnavailable):
+        call(f"Bearer {token()}")
+    keys.body = good
+
+    assert call(f"Bearer {token()}")["context"] == {"tenant": "acme"}
+
+
+def test_another_claim_can_name_the_tenant(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAIRLANE_AUTH_TENANT_CLAIM", "custom:tenant")
+
+    signed = token(**{"custom:tenant": "right", "tenant": "wrong"})
+    assert call(f"Bearer {signed}")["context"] == {"tenant": "right"}
+    assert "no tenant" in refused(f"Bearer {token()}", capsys)
+
+
+def test_starting_it_loads_no_aws_library() -> None:
+    code = (
+        "import sys, handlers.authorizer;"
+        "print([name for name in ('boto3', 'botocore.client') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
