@@ -1,0 +1,33 @@
+"""The ``fairlane`` command."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.console import Console
+
+from .commands import local, token
+from .local.errors import LocalError
+
+app = typer.Typer(
+    help="Bulk jobs with lanes: run them on one machine, watch them, and check what is claimed.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(local.app, name="local")
+app.command("token")(token.token)
+
+
+def main() -> None:
+    """Entry point. An expected error is one message and exit status 1; a bug is a traceback."""
+    try:
+        app()
+    except LocalError as error:
+        Console(stderr=True).print(f"[red]error:[/] {error}", highlight=False, soft_wrap=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

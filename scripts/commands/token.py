@@ -1,0 +1,19 @@
+"""``fairlane token``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from scripts.local.stack import LocalStack
+from scripts.local.state import DEFAULT_NAME
+
+
+def token(
+    tenant: Annotated[str, typer.Option(help="Whose token; its jobs and records only.")],
+    expires: Annotated[int, typer.Option(help="Seconds until it runs out.")] = 3600,
+    name: Annotated[str, typer.Option("--name", help="Of which local stack.")] = DEFAULT_NAME,
+) -> None:
+    """Print a token for a tenant, signed by the local stack's development issuer."""
+    print(LocalStack(name).attach().issuer.token(tenant, expires_in=expires))

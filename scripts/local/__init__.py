@@ -1,0 +1,5 @@
+"""Fairlane on one machine: the deployed templates on a local AWS, workers as processes.
+
+``stack`` ties it together; ``ministack``, ``deploy``, ``worker``, ``identity`` and ``airports``
+each know one part.
+"""

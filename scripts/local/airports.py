@@ -1,0 +1,120 @@
+"""About 28,000 airports as records of several tenants: input people recognise, with unicode
+names, missing fields and ids with leading zeros."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from functools import cache
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import airportsdata
+
+from .errors import LocalError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import WriteRequestUnionTypeDef
+
+Fields: TypeAlias = Mapping[str, str | Decimal]
+"""One airport's attributes, without its id; empty ones are left out."""
+
+COUNTRY_TENANTS: Final = {"US": "usa", "BR": "brazil", "AU": "australia", "CA": "canada"}
+"""Countries with more than a thousand airports are tenants of their own."""
+REGION_TENANTS: Final = {
+    "America": "americas",
+    "Europe": "europe",
+    "Asia": "asia",
+    "Africa": "africa",
+    "Pacific": "pacific",
+}
+"""The others go by the region of their time zone; what is left are islands and the poles."""
+OTHER_TENANT: Final = "islands"
+
+BATCH: Final = 25
+"""Items in one BatchWriteItem (DynamoDB)."""
+THREADS: Final = 4
+TRIES: Final = 8
+FIRST_PAUSE_S: Final = 0.05
+
+
+@cache
+def airports_by_tenant() -> Mapping[str, Mapping[str, Fields]]:
+    """tenant -> record id (the ICAO code, or the local one) -> fields. The same on every call and
+    machine with the same version of the data."""
+    tenants: dict[str, dict[str, Fields]] = defaultdict(dict)
+    for code, airport in sorted(airportsdata.load("ICAO").items()):
+        tenants[_tenant(airport)][code] = _fields(airport)
+    return dict(tenants)
+
+
+def load(
+    dynamodb: DynamoDBClient,
+    table: str,
+    *,
+    tenants: Mapping[str, Mapping[str, Fields]] | None = None,
+    tenant_key: str = "tenant",
+    id_key: str = "id",
+    loaded: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Write the records, each with ``version`` 1; returns their number. ``loaded`` is told how
+    many each batch held. Raises LocalError when the table goes on refusing some of them."""
+    tenants = airports_by_tenant() if tenants is None else tenants
+    puts = [
+        _put({tenant_key: tenant, id_key: code, "version": Decimal(1), **fields})
+        for tenant, airports in tenants.items()
+        for code, fields in airports.items()
+    ]
+
+    def write(batch: Sequence[WriteRequestUnionTypeDef]) -> int:
+        _write(dynamodb, table, batch)
+        loaded(len(batch))
+        return len(batch)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return sum(pool.map(write, _batches(puts)))
+
+
+def _tenant(airport: Mapping[str, object]) -> str:
+    region = str(airport["tz"]).partition("/")[0]
+    by_region = REGION_TENANTS.get(region, OTHER_TENANT)
+    return COUNTRY_TENANTS.get(str(airport["country"]), by_region)
+
+
+def _fields(airport: Mapping[str, object]) -> Fields:
+    return {
+        name: Decimal(str(value)) if isinstance(value, int | float) else str(value)
+        for name, value in airport.items()
+        if name != "icao" and value not in ("", None)
+    }
+
+
+def _put(item: Mapping[str, str | Decimal]) -> WriteRequestUnionTypeDef:
+    return {
+        "PutRequest": {
+            "Item": {
+                name: {"N": format(value, "f")} if isinstance(value, Decimal) else {"S": value}
+                for name, value in item.items()
+            }
+        }
+    }
+
+
+def _batches(
+    puts: Sequence[WriteRequestUnionTypeDef],
+) -> Iterator[Sequence[WriteRequestUnionTypeDef]]:
+    for start in range(0, len(puts), BATCH):
+        yield puts[start : start + BATCH]
+
+
+def _write(dynamodb: DynamoDBClient, table: str, batch: Sequence[WriteRequestUnionTypeDef]) -> None:
+    for attempt in range(TRIES):
+        answer = dynamodb.batch_write_item(RequestItems={table: batch})
+        batch = answer["UnprocessedItems"].get(table, [])
+        if not batch:
+            return
+        time.sleep(FIRST_PAUSE_S * 2**attempt)
+    raise LocalError(f"the table {table} refused {len(batch)} records {TRIES} times: try again")

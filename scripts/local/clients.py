@@ -1,0 +1,68 @@
+"""boto3 clients of one local stack. They take nothing from the caller's environment or profile."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.config import Config
+
+from .ministack import CREDENTIALS, REGION, endpoint
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_ecs import ECSClient
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_ssm import SSMClient
+
+
+class Clients:
+    """One client per service, made when it is first asked for. Safe to share between threads."""
+
+    def __init__(self, port: int) -> None:
+        self._session = boto3.Session(
+            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+            region_name=REGION,
+        )
+        self._endpoint = endpoint(port)
+        self._config = Config(
+            max_pool_connections=32,
+            read_timeout=120,
+            retries={"total_max_attempts": 3, "mode": "standard"},
+            s3={"addressing_style": "path"},
+        )
+
+    @cached_property
+    def cloudformation(self) -> CloudFormationClient:
+        return self._session.client(
+            "cloudformation", endpoint_url=self._endpoint, config=self._config
+        )
+
+    @cached_property
+    def dynamodb(self) -> DynamoDBClient:
+        return self._session.client("dynamodb", endpoint_url=self._endpoint, config=self._config)
+
+    @cached_property
+    def ecs(self) -> ECSClient:
+        return self._session.client("ecs", endpoint_url=self._endpoint, config=self._config)
+
+    @cached_property
+    def lambda_(self) -> LambdaClient:
+        return self._session.client("lambda", endpoint_url=self._endpoint, config=self._config)
+
+    @cached_property
+    def s3(self) -> S3Client:
+        return self._session.client("s3", endpoint_url=self._endpoint, config=self._config)
+
+    @cached_property
+    def sqs(self) -> SQSClient:
+        return self._session.client("sqs", endpoint_url=self._endpoint, config=self._config)
+
+    @cached_property
+    def ssm(self) -> SSMClient:
+        return self._session.client("ssm", endpoint_url=self._endpoint, config=self._config)

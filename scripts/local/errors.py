@@ -1,0 +1,15 @@
+"""What can go wrong with a local stack. Each message names the cause and what to do."""
+
+from __future__ import annotations
+
+
+class LocalError(Exception):
+    """The local stack cannot do what was asked."""
+
+
+class AlreadyUp(LocalError):
+    """A stack of this name is running already."""
+
+
+class NotUp(LocalError):
+    """No stack of this name is running."""

@@ -1,0 +1,126 @@
+"""Processes that outlive the command that started them, known by pid and start time.
+
+A pid alone may have been given to somebody else's process since; only a process that also
+started when ours did is ever signalled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import psutil
+from pydantic import BaseModel, ConfigDict
+
+SAME_START_S = 1.5
+"""Start times are derived from the boot time, which the system may correct a little."""
+
+
+class Process(BaseModel):
+    """A process we started: what ``state.json`` remembers of it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    pid: int
+    started: float
+    """Seconds since the epoch, as the operating system tells it."""
+    log: Path
+
+    def find(self) -> psutil.Process | None:
+        """The running process, or None when it has ended (or its pid belongs to another)."""
+        try:
+            found = psutil.Process(self.pid)
+            same = abs(found.create_time() - self.started) < SAME_START_S
+            ended = found.status() == psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return None
+        return found if same and not ended else None
+
+    def alive(self) -> bool:
+        return self.find() is not None
+
+    def listens(self, port: int) -> bool:
+        """It is this process, not another, that has the TCP port."""
+        found = self.find()
+        try:
+            sockets = found.net_connections("tcp4") if found else []
+        except psutil.Error:
+            return False
+        return any(s.status == psutil.CONN_LISTEN and s.laddr.port == port for s in sockets)
+
+    def terminate(self) -> None:
+        """Ask it to stop (SIGTERM); fine when it has ended already."""
+        if found := self.find():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found.terminate()
+
+    def kill(self) -> None:
+        """SIGKILL; fine when it has ended already."""
+        if found := self.find():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found.kill()
+
+    def wait(self, timeout: float) -> int | None:
+        """Wait up to ``timeout`` seconds for the end. The exit code (minus the signal's number
+        when one ended it), or None when it was not started by this interpreter.
+        Raises TimeoutError."""
+        try:
+            if child := _children.get(self.pid):
+                return child.wait(timeout)
+            if found := self.find():
+                found.wait(timeout)
+        except (subprocess.TimeoutExpired, psutil.TimeoutExpired):
+            raise TimeoutError(f"process {self.pid} still runs after {timeout:g} s") from None
+        return None
+
+    def tail(self, lines: int = 15) -> str:
+        """The end of its log, for error messages."""
+        with contextlib.suppress(OSError):
+            return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        return ""
+
+
+_children: Final[dict[int, subprocess.Popen[bytes]]] = {}
+"""Those this interpreter started: only their parent learns how they ended."""
+
+
+def start(command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path) -> Process:
+    """Start a process in its own session (Ctrl-C in the terminal does not reach it), with its
+    output appended to ``log``. Raises OSError."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as out:
+        child = subprocess.Popen(  # noqa: S603 - our own commands
+            list(command),
+            env=dict(env),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    _children[child.pid] = child
+    return Process(pid=child.pid, started=psutil.Process(child.pid).create_time(), log=log)
+
+
+def stop(processes: Sequence[Process], *, grace: float) -> None:
+    """Stop these and everything they started: SIGTERM, ``grace`` seconds, SIGKILL.
+
+    Returns when all of them have ended; those that are dead already are left alone.
+    """
+    family = [found for process in processes if (found := process.find())]
+    for parent in tuple(family):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            family += parent.children(recursive=True)
+    for process in processes:
+        process.terminate()
+    _, still_there = psutil.wait_procs(family, timeout=grace)
+    for survivor in still_there:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            survivor.kill()
+    psutil.wait_procs(still_there, timeout=grace)
+    for process in processes:
+        if child := _children.pop(process.pid, None):
+            child.wait(grace)

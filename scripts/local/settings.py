@@ -1,0 +1,54 @@
+"""What a local deployment chooses differently: the same context that cdk.json holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from . import identity
+
+Chosen: TypeAlias = Mapping[str, Any]
+"""What differs from the defaults of ``infra.settings.DeploySettings``, at any depth."""
+
+LOCAL: Final[Chosen] = {
+    "removal": "destroy",
+    # Short, so that a dead worker's job goes on within a minute; the relations are checked like
+    # anybody's.
+    "timing": {
+        "small": {"heartbeat": 2, "lease_ttl": 8, "visibility": 60},
+        "bulk": {"heartbeat": 2, "lease_ttl": 8, "visibility": 20},
+        "takeover_grace": 70,
+        "function_timeout": 10,
+        "stop_timeout": 45,
+        "longest_chunk": 30,
+        "small_reserve": 3,
+        "dispatch_grace": 5,
+        "lost_after": 120,
+        "retry_base": 0.5,
+        "retry_cap": 10,
+    },
+    # Each is a process of its own here, on a few cores.
+    "small_lane": {"maximum_concurrency": 4, "reserved_concurrency": 5, "dwell_slo_ms": 1000},
+    # Named, so that no Docker image is built; the worker runs as a process.
+    "bulk_lane": {"image_uri": "fairlane-worker:local", "min_tasks": 1, "max_tasks": 2},
+}
+
+
+def local_settings(port: int, chosen: Chosen | None = None) -> Chosen:
+    """The context of a stack whose local AWS listens on ``port``; ``chosen`` goes over it."""
+    auth = {
+        "auth_jwks_url": identity.jwks_url(port),
+        "auth_issuer": identity.ISSUER,
+        "auth_audience": identity.AUDIENCE,
+        "auth_tenant_claim": identity.TENANT_CLAIM,
+    }
+    return _over({**LOCAL, "auth": auth}, chosen or {})
+
+
+def _over(below: Chosen, above: Chosen) -> Chosen:
+    merged = {**below, **above}
+    for name, value in above.items():
+        under = below.get(name)
+        if isinstance(value, Mapping) and isinstance(under, Mapping):
+            merged[name] = _over(under, value)
+    return merged

@@ -1,0 +1,103 @@
+"""What is known of a local stack between two commands: one file, and one lock."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from .deploy import Deployed
+from .errors import LocalError
+from .processes import Process
+from .synthesis import PROJECT
+
+ROOT: Final = PROJECT / ".fairlane" / "local"
+DEFAULT_NAME: Final = "default"
+
+
+class State(BaseModel):
+    """Of one stack. Written after every process that is started, so that none can be forgotten."""
+
+    model_config = ConfigDict(frozen=True)
+
+    aws: Process | None = None
+    port: int = 0
+    workers: tuple[Process, ...] = ()
+    deployed: Deployed | None = None
+    api_url: str = ""
+    ready: bool = False
+    """``up`` went through to its end."""
+
+    @property
+    def up(self) -> bool:
+        return self.ready and self.aws is not None and self.aws.alive()
+
+
+class StackFolder:
+    """Where a stack keeps its state, logs, key and synthesised templates."""
+
+    def __init__(self, name: str, root: Path = ROOT) -> None:
+        if not name or not name.replace("-", "").replace("_", "").isalnum():
+            raise LocalError(f"{name!r} is no name for a stack: use letters, digits, - and _")
+        self.name = name
+        self.path = root / name
+        self._file = self.path / "state.json"
+        self._lock = root / f"{name}.lock"
+
+    def read(self) -> State:
+        """The state; an empty one when there is none. Raises LocalError for a broken file."""
+        try:
+            return State.model_validate_json(self._file.read_text())
+        except FileNotFoundError:
+            return State()
+        except ValidationError as error:
+            raise LocalError(
+                f"{self._file} cannot be read. Stop the processes it names by hand, then delete "
+                f"{self.path}:\n{error}"
+            ) from error
+
+    def write(self, state: State) -> None:
+        """Replace the state at once: a reader sees the old one or the new one."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        fresh = self._file.with_suffix(".new")
+        fresh.write_text(state.model_dump_json(indent=2))
+        fresh.replace(self._file)
+
+    def clear(self, *, keep_logs: bool = False) -> None:
+        """Remove everything, or everything but the logs."""
+        if keep_logs and self.path.exists():
+            for entry in self.path.iterdir():
+                if entry.is_dir():
+                    shutil.rmtree(entry, ignore_errors=True)
+                elif entry.suffix != ".log":
+                    entry.unlink()
+        else:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Only one command at a time starts or stops a stack. Raises LocalError when another one
+        is at it. The lock file stays: removing it would let two hold "the" lock."""
+        self._lock.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise LocalError(
+                f"another command is starting or stopping the stack {self.name!r}: wait for it, "
+                "or choose another --name"
+            ) from None
+        finally:
+            os.close(descriptor)
+
+
+def names(root: Path = ROOT) -> list[str]:
+    """The stacks that have a state, running or not."""
+    return sorted(file.parent.name for file in root.glob("*/state.json"))

@@ -1,0 +1,53 @@
+"""Functions started before anybody waits for one: a cold start is not what a scenario measures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+from .api import Api
+from .clients import Clients
+from .errors import LocalError
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef as Mapping
+
+API_CALLS: Final = 4
+WARM_TENANT: Final = "warming"
+
+
+def warm(clients: Clients, api: Api) -> None:
+    """One process for each concurrent invocation a queue may make, and some for the API.
+    Raises LocalError when a function cannot start or the API does not answer properly."""
+    mappings = clients.lambda_.list_event_source_mappings()["EventSourceMappings"]
+    calls = [mapping for mapping in mappings for _ in range(_concurrency(mapping))]
+    with ThreadPoolExecutor(len(calls) + API_CALLS) as pool:
+        # At the same time, so that each finds the others busy and starts a process of its own.
+        queues = [pool.submit(_invoke, clients, mapping["FunctionArn"]) for mapping in calls]
+        requests = [pool.submit(_ask, api) for _ in range(API_CALLS)]
+    _raise_first([future.exception() for future in (*queues, *requests)])
+
+
+def _concurrency(mapping: Mapping) -> int:
+    return mapping.get("ScalingConfig", {}).get("MaximumConcurrency", 1)
+
+
+def _invoke(clients: Clients, function: str) -> None:
+    answer = clients.lambda_.invoke(FunctionName=function, Payload=json.dumps({"Records": []}))
+    if "FunctionError" in answer:
+        said = answer["Payload"].read().decode(errors="replace")
+        raise LocalError(f"the function {function} does not run: {said}")
+
+
+def _ask(api: Api) -> None:
+    answer = api.call("GET", "/v1/jobs", tenant=WARM_TENANT)
+    if answer.status != 200:  # noqa: PLR2004 - what a list of no jobs answers
+        raise LocalError(f"GET /v1/jobs answers {answer.status}: {answer.body}")
+
+
+def _raise_first(errors: Sequence[BaseException | None]) -> None:
+    for error in errors:
+        if error:
+            raise error

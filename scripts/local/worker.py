@@ -1,0 +1,104 @@
+"""Bulk workers as processes: what the deployed task definition says, without the container."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from . import processes
+from .errors import LocalError
+from .ministack import CREDENTIALS, endpoint
+from .processes import Process
+from .synthesis import PROJECT
+
+if TYPE_CHECKING:
+    from mypy_boto3_ecs import ECSClient
+    from mypy_boto3_ecs.type_defs import ContainerDefinitionOutputTypeDef
+
+STOP_GRACE_S: Final = 10
+
+
+class Workers:
+    """The bulk workers of one stack.
+
+    ``known`` are those started so far; ``changed`` is called with the new list before anything can
+    go wrong with a worker just started, so that none is ever forgotten.
+    """
+
+    def __init__(
+        self,
+        ecs: ECSClient,
+        *,
+        task_definition: str,
+        port: int,
+        folder: Path,
+        known: Sequence[Process],
+        changed: Callable[[Sequence[Process]], None],
+    ) -> None:
+        self._ecs = ecs
+        self._task_definition = task_definition
+        self._port = port
+        self._folder = folder
+        self._all = list(known)
+        self._changed = changed
+
+    def start(self, count: int = 1, *, env: Mapping[str, str] | None = None) -> list[Process]:
+        """Start ``count`` more workers; ``env`` goes over the task's environment, for what a
+        scenario changes on purpose."""
+        container = self._container()
+        started = []
+        for _ in range(count):
+            worker = processes.start(
+                command(container),
+                env={**self._environment(container), **(env or {})},
+                cwd=PROJECT,
+                log=self._folder / f"worker-{len(self._all) + 1}.log",
+            )
+            self._all.append(worker)
+            self._changed(self._all)
+            started.append(worker)
+        return started
+
+    @property
+    def running(self) -> list[Process]:
+        return [worker for worker in self._all if worker.alive()]
+
+    def stop(self) -> None:
+        """Stop all that run: SIGTERM, a grace period, SIGKILL."""
+        processes.stop(self.running, grace=STOP_GRACE_S)
+        self._all.clear()
+        self._changed(self._all)
+
+    def _container(self) -> ContainerDefinitionOutputTypeDef:
+        answer = self._ecs.describe_task_definition(taskDefinition=self._task_definition)
+        containers = answer["taskDefinition"].get("containerDefinitions", [])
+        if len(containers) != 1:
+            raise LocalError(
+                f"the task {self._task_definition} has {len(containers)} containers; expected one"
+            )
+        return containers[0]
+
+    def _environment(self, container: ContainerDefinitionOutputTypeDef) -> dict[str, str]:
+        """The task's environment and nothing of the caller's, plus what ECS would add."""
+        return {
+            **{entry["name"]: entry["value"] for entry in container.get("environment", [])},
+            **CREDENTIALS,
+            "AWS_ENDPOINT_URL": endpoint(self._port),
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.defpath]),
+            "PYTHONUNBUFFERED": "1",
+        }
+
+
+def command(container: ContainerDefinitionOutputTypeDef) -> list[str]:
+    """What the container runs: its entry point and command."""
+    return _with_our_python([*container.get("entryPoint", []), *container.get("command", [])])
+
+
+def _with_our_python(words: Sequence[str]) -> list[str]:
+    if not words:
+        raise LocalError("the bulk worker's task definition has no command")
+    # The container's Python is the one this environment has.
+    return [sys.executable if words[0] in ("python", "python3") else words[0], *words[1:]]
