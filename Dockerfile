@@ -1,0 +1,16 @@
+# The bulk worker. The Lambdas don't use it: their wheels are a layer (infra/bundling.py).
+FROM public.ecr.aws/docker/library/python:3.13-slim
+
+# Each line of output is a log event of its own, also the last one before a kill.
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+
+WORKDIR /app
+COPY requirements/lambda.txt requirements/lambda.txt
+RUN pip install --no-cache-dir --only-binary :all: --require-hashes -r requirements/lambda.txt
+COPY handlers handlers
+
+RUN useradd --system --no-create-home fairlane
+USER fairlane
+
+# Exec form: Python is the process that gets SIGTERM.
+ENTRYPOINT ["python", "-m", "handlers.bulk_worker"]

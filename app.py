@@ -1,0 +1,20 @@
+"""The CDK application. `python app.py` synthesises too, with the context of cdk.json."""
+
+import json
+from pathlib import Path
+
+from infra.settings import CONTEXT_KEY, DeploySettings
+from infra.stacks import FairlaneStack
+
+# isort: split
+# infra comes first: it names the Node that runs the CDK's engine.
+import aws_cdk as cdk
+from cdk_nag import AwsSolutionsChecks
+
+# The context of the command line, where there is one, wins over this.
+cdk_json = json.loads(Path(__file__).with_name("cdk.json").read_text(encoding="utf-8"))
+app = cdk.App(context=cdk_json["context"])
+settings = DeploySettings.read(app.node.try_get_context(CONTEXT_KEY))
+FairlaneStack(app, settings.stack_name, settings=settings)
+cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+app.synth()

@@ -1,0 +1,176 @@
+"""The front door: a regional REST API, a token authorizer on every route, one function.
+
+REST, because a web ACL attaches to nothing else of API Gateway.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from aws_cdk import Duration
+from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from .acknowledge import acknowledge, acknowledge_payload_objects
+from .functions import Functions, log_group
+from .grants import allow, allow_job_store, allow_payloads, allow_sending
+from .lane import Lane
+from .settings import DeploySettings
+from .storage import Storage
+
+_LOG_FIELDS: Final = {
+    "request_id": "$context.requestId",
+    "ip": "$context.identity.sourceIp",
+    "method": "$context.httpMethod",
+    "path": "$context.path",
+    "status": "$context.status",
+    "latency_ms": "$context.responseLatency",
+    "response_bytes": "$context.responseLength",
+    "tenant": "$context.authorizer.tenant",
+    "error": "$context.error.responseType",
+    "waf": "$context.waf.status",
+}
+
+
+class Api(Construct):
+    def __init__(
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        functions: Functions,
+        storage: Storage,
+        lanes: tuple[Lane, Lane],
+        environment: Mapping[str, str],
+    ) -> None:
+        super().__init__(scope, id_)
+        settings = functions.settings
+        self.function: Final = functions.make(
+            self,
+            "api",
+            description="Creates and shows jobs",
+            environment=environment,
+            timeout=settings.api.timeout,
+            memory=settings.api.memory,
+        )
+        self._grant(storage, lanes)
+        self.authorizer: Final = Authorizer(self, "Authorizer", functions=functions)
+        self.rest: Final = self._rest(settings)
+
+    def _grant(self, storage: Storage, lanes: tuple[Lane, Lane]) -> None:
+        allow_job_store(self.function, storage, "by_tenant", "held")
+        allow(
+            self.function,
+            ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"),
+            storage.idempotency.table_arn,
+        )
+        # Deleting: a refused job leaves no id list behind.
+        allow_payloads(self.function, storage.payloads, "PutObject", "DeleteObject")
+        allow_sending(self.function, *lanes)
+        acknowledge_payload_objects(self, storage.payloads)
+
+    def _rest(self, settings: DeploySettings) -> apigateway.RestApi:
+        rest = apigateway.RestApi(
+            self,
+            "Rest",
+            description="Fairlane jobs",
+            endpoint_types=[apigateway.EndpointType.REGIONAL],
+            cloud_watch_role=settings.api.cloudwatch_role,
+            deploy_options=self._stage(settings),
+            default_integration=apigateway.LambdaIntegration(self.function),
+            default_method_options=apigateway.MethodOptions(
+                authorization_type=apigateway.AuthorizationType.CUSTOM,
+                authorizer=self.authorizer.authorizer,
+            ),
+        )
+        rest.root.add_proxy(any_method=True)
+        _problem_answers(rest)
+        _acknowledge(rest)
+        return rest
+
+    def _stage(self, settings: DeploySettings) -> apigateway.StageOptions:
+        return apigateway.StageOptions(
+            stage_name="live",
+            access_log_destination=apigateway.LogGroupLogDestination(
+                log_group(self, "AccessLogs", settings)
+            ),
+            access_log_format=apigateway.AccessLogFormat.custom(json.dumps(_LOG_FIELDS)),
+            logging_level=apigateway.MethodLoggingLevel.ERROR,
+            # Never the bodies: they are the tenants'.
+            data_trace_enabled=False,
+            metrics_enabled=True,
+            throttling_rate_limit=settings.api.throttle_rate,
+            throttling_burst_limit=settings.api.throttle_burst,
+        )
+
+
+class Authorizer(Construct):
+    """Has no rights at all: it reads a public key set and answers."""
+
+    def __init__(self, scope: Construct, id_: str, *, functions: Functions) -> None:
+        super().__init__(scope, id_)
+        settings = functions.settings
+        self.function: Final[lambda_.Function] = functions.make(
+            self,
+            "authorizer",
+            description="Verifies tokens and names their tenant",
+            environment=settings.auth.to_env(),
+            timeout=10,
+            memory=512,
+        )
+        self.authorizer: Final = apigateway.TokenAuthorizer(
+            self,
+            "Token",
+            handler=self.function,
+            results_cache_ttl=Duration.seconds(settings.api.authorizer_cache),
+            # Anything else is refused without starting the function.
+            validation_regex="^[Bb]earer [-_.A-Za-z0-9]+$",
+        )
+
+
+def _problem_answers(rest: apigateway.RestApi) -> None:
+    """The gateway's own errors have the same form as the function's (RFC 9457)."""
+    kinds = {
+        "ClientErrors": apigateway.ResponseType.DEFAULT_4_XX,
+        "ServerErrors": apigateway.ResponseType.DEFAULT_5_XX,
+    }
+    for id_, kind in kinds.items():
+        rest.add_gateway_response(
+            id_,
+            type=kind,
+            response_headers={"Content-Type": "'application/problem+json'"},
+            templates={
+                "application/json": '{"type": "about:blank", "title": $context.error.messageString,'
+                ' "instance": "urn:request:$context.requestId"}'
+            },
+        )
+
+
+def _acknowledge(rest: apigateway.RestApi) -> None:
+    acknowledge(
+        rest,
+        "APIG2",
+        "The function checks every input against its own models and names the bad field; a "
+        "second schema here would answer first, with less.",
+    )
+    acknowledge(
+        rest,
+        "APIG3",
+        "No web ACL is part of the stack yet. Its body rules need exceptions for POST /v1/jobs; "
+        "until they ship, an account that needs one attaches its own to the stage.",
+    )
+    acknowledge(
+        rest,
+        "COG4",
+        "Tokens come from whatever OpenID issuer the deployment names; the authorizer on every "
+        "route verifies them.",
+    )
+    acknowledge(
+        rest,
+        "IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/"
+        "AmazonAPIGatewayPushToCloudWatchLogs]",
+        "API Gateway's account-wide logging role: AWS names this policy for it.",
+    )

@@ -1,0 +1,134 @@
+"""The bulk lane's workers: a Fargate service that grows with waiting messages and shrinks only
+when nothing waits and nothing is in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_ecr_assets as assets
+from aws_cdk import aws_ecs as ecs
+from constructs import Construct
+
+from .acknowledge import acknowledge, acknowledge_payload_objects
+from .bundling import ROOT
+from .functions import log_group, powertools_env
+from .grants import allow, allow_work
+from .lane import Lane
+from .network import Network
+from .scaling import scale
+from .settings import DeploySettings
+from .storage import Storage
+
+COMMAND: Final = ("python", "-m", "handlers.bulk_worker")
+
+_PLATFORMS: Final = {
+    "arm64": (ecs.CpuArchitecture.ARM64, assets.Platform.LINUX_ARM64),
+    "x86_64": (ecs.CpuArchitecture.X86_64, assets.Platform.LINUX_AMD64),
+}
+
+
+class BulkLane(Construct):
+    def __init__(
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        settings: DeploySettings,
+        storage: Storage,
+        small: Lane,
+        bulk: Lane,
+        environment: Mapping[str, str],
+    ) -> None:
+        super().__init__(scope, id_)
+        network = Network(self, "Network", kind=settings.bulk_lane.network)
+        self.cluster: Final = ecs.Cluster(
+            self,
+            "Cluster",
+            vpc=network.vpc,
+            container_insights_v2=ecs.ContainerInsights.ENABLED,
+        )
+        self.task: Final = self._task(settings, environment)
+        self._grant(storage, bulk, [small, bulk])
+        self.service: Final = ecs.FargateService(
+            self,
+            "Service",
+            cluster=self.cluster,
+            task_definition=self.task,
+            desired_count=settings.bulk_lane.min_tasks,
+            vpc_subnets=network.subnets,
+            assign_public_ip=False,
+            # New tasks first: a deployment never leaves the lane without a worker.
+            min_healthy_percent=100,
+            max_healthy_percent=200,
+            circuit_breaker=ecs.DeploymentCircuitBreaker(rollback=True),
+            # Moving a task to another zone would interrupt its jobs for nothing.
+            availability_zone_rebalancing=ecs.AvailabilityZoneRebalancing.DISABLED,
+        )
+        scale(self.service, bulk, settings.bulk_lane)
+
+    def _task(
+        self, settings: DeploySettings, environment: Mapping[str, str]
+    ) -> ecs.FargateTaskDefinition:
+        task = ecs.FargateTaskDefinition(
+            self,
+            "Task",
+            cpu=settings.bulk_lane.cpu,
+            memory_limit_mib=settings.bulk_lane.memory,
+            runtime_platform=ecs.RuntimePlatform(
+                cpu_architecture=_PLATFORMS[settings.architecture][0],
+                operating_system_family=ecs.OperatingSystemFamily.LINUX,
+            ),
+        )
+        task.add_container(
+            "worker",
+            image=_image(settings),
+            # Exec form, so that Python itself gets SIGTERM.
+            entry_point=list(COMMAND),
+            environment={**environment, **powertools_env(settings)},
+            stop_timeout=Duration.seconds(settings.timing.stop_timeout),
+            logging=ecs.LogDrivers.aws_logs(
+                stream_prefix="bulk", log_group=log_group(self, "Logs", settings)
+            ),
+        )
+        acknowledge(
+            task,
+            "ECS2",
+            "Names, addresses and durations, like the functions' variables; no secret.",
+        )
+        acknowledge(
+            task,
+            "IAM5[Resource::*]",
+            "The execution role's ecr:GetAuthorizationToken, which knows no resource.",
+        )
+        return task
+
+    def _grant(self, storage: Storage, queue: Lane, lanes: Sequence[Lane]) -> None:
+        role = self.task.task_role
+        allow_work(role, storage, lanes)
+        acknowledge_payload_objects(self, storage.payloads)
+        allow(
+            role,
+            ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"),
+            queue.queue.queue_arn,
+        )
+        tasks = Stack.of(self).format_arn(
+            service="ecs", resource="task", resource_name=f"{self.cluster.cluster_name}/*"
+        )
+        allow(role, ("ecs:GetTaskProtection", "ecs:UpdateTaskProtection"), tasks)
+        cluster = Stack.of(self).resolve(self.cluster.cluster_name)["Ref"]
+        acknowledge(
+            self.task,
+            "IAM5[Resource::arn:<AWS::Partition>:ecs:<AWS::Region>:<AWS::AccountId>:"
+            f"task/<{cluster}>/*]",
+            "A task's id is made when it starts; only tasks of this cluster match.",
+        )
+
+
+def _image(settings: DeploySettings) -> ecs.ContainerImage:
+    if settings.bulk_lane.image_uri is not None:
+        return ecs.ContainerImage.from_registry(settings.bulk_lane.image_uri)
+    return ecs.ContainerImage.from_asset(
+        str(ROOT), file="Dockerfile", platform=_PLATFORMS[settings.architecture][1]
+    )

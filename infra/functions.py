@@ -1,0 +1,98 @@
+"""How every Lambda of the stack is made: same code, same layer, own role, own log group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from .acknowledge import acknowledge
+from .bundling import architecture, runtime
+from .settings import DeploySettings
+
+SERVICE: Final = "fairlane"
+
+_RETENTION: Final = {
+    1: logs.RetentionDays.ONE_DAY,
+    7: logs.RetentionDays.ONE_WEEK,
+    14: logs.RetentionDays.TWO_WEEKS,
+    30: logs.RetentionDays.ONE_MONTH,
+    90: logs.RetentionDays.THREE_MONTHS,
+    180: logs.RetentionDays.SIX_MONTHS,
+    365: logs.RetentionDays.ONE_YEAR,
+}
+
+
+def log_group(scope: Construct, id_: str, settings: DeploySettings) -> logs.LogGroup:
+    return logs.LogGroup(
+        scope,
+        id_,
+        retention=_RETENTION[settings.log_retention_days],
+        removal_policy=RemovalPolicy.DESTROY,
+    )
+
+
+def powertools_env(settings: DeploySettings) -> dict[str, str]:
+    return {
+        "POWERTOOLS_SERVICE_NAME": SERVICE,
+        "POWERTOOLS_LOG_LEVEL": settings.log_level,
+    }
+
+
+@dataclass(frozen=True)
+class Functions:
+    """Makes the stack's functions."""
+
+    settings: DeploySettings
+    code: lambda_.Code
+    dependencies: lambda_.LayerVersion
+
+    def make(
+        self,
+        scope: Construct,
+        entrypoint: str,
+        *,
+        description: str,
+        environment: Mapping[str, str],
+        timeout: int,
+        memory: int,
+        reserved_concurrency: int | None = None,
+    ) -> lambda_.Function:
+        """``entrypoint``: the module of ``handlers``; ``timeout`` in seconds, memory in MiB."""
+        group = log_group(scope, "Logs", self.settings)
+        function = lambda_.Function(
+            scope,
+            "Function",
+            description=description,
+            code=self.code,
+            handler=f"handlers.{entrypoint}.handler",
+            runtime=runtime(self.settings),
+            architecture=architecture(self.settings),
+            layers=[self.dependencies],
+            environment={**environment, **powertools_env(self.settings)},
+            timeout=Duration.seconds(timeout),
+            memory_size=memory,
+            reserved_concurrent_executions=reserved_concurrency,
+            log_group=group,
+            role=_role(scope, group),
+        )
+        acknowledge(
+            function,
+            "L1",
+            "The wheels in the layer are locked and tested for this version; the setting moves "
+            "both together.",
+        )
+        return function
+
+
+def _role(scope: Construct, group: logs.LogGroup) -> iam.Role:
+    """Not CDK's default: that one may write to every log group of the account."""
+    role = iam.Role(scope, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    group.grant_write(role)
+    return role

@@ -1,0 +1,83 @@
+"""A lane: a queue, its dead letters and their alarms. What serves it lives beside it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from handlers.jobs.timing import LaneTiming
+
+MINUTE: Final = Duration.minutes(1)
+"""CloudWatch's finest period for AWS metrics; CDK's default is five."""
+
+IN_FLIGHT_ALARM: Final = 100_000
+"""At about 120,000 messages in flight SQS gives no more, and a long poll does not say so."""
+
+
+class Lane(Construct):
+    """Every duration and count comes out of the lane's timing, whose relations are checked."""
+
+    def __init__(self, scope: Construct, id_: str, *, timing: LaneTiming) -> None:
+        super().__init__(scope, id_)
+        stack = Stack.of(self)
+        # A name of our own, because each of the two queues names the other.
+        name = f"{stack.stack_name}-{id_.lower()}"
+        source = sqs.Queue.from_queue_arn(
+            self, "Source", stack.format_arn(service="sqs", resource=name)
+        )
+        self.dead_letters = sqs.Queue(
+            self,
+            "DeadLetters",
+            retention_period=Duration.seconds(timing.dlq_retention),
+            enforce_ssl=True,
+            redrive_allow_policy=sqs.RedriveAllowPolicy(
+                redrive_permission=sqs.RedrivePermission.BY_QUEUE, source_queues=[source]
+            ),
+        )
+        self.queue = sqs.Queue(
+            self,
+            "Queue",
+            queue_name=name,
+            visibility_timeout=Duration.seconds(timing.visibility),
+            retention_period=Duration.seconds(timing.queue_retention),
+            enforce_ssl=True,
+            dead_letter_queue=sqs.DeadLetterQueue(
+                queue=self.dead_letters, max_receive_count=timing.max_receive_count
+            ),
+        )
+        self._alarms()
+
+    def metric(self, name: str, statistic: str = "Maximum") -> cloudwatch.Metric:
+        return self.queue.metric(name, statistic=statistic, period=MINUTE)
+
+    def dead_letter_metric(self) -> cloudwatch.Metric:
+        # The count of messages sent does not include those SQS moved by itself.
+        return self.dead_letters.metric(
+            "ApproximateNumberOfMessagesVisible", statistic="Maximum", period=MINUTE
+        )
+
+    def _alarms(self) -> None:
+        cloudwatch.Alarm(
+            self,
+            "DeadLettersAlarm",
+            alarm_description="A message was given up: see the runbook, dead letters.",
+            metric=self.dead_letter_metric(),
+            threshold=1,
+            evaluation_periods=1,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+        cloudwatch.Alarm(
+            self,
+            "InFlightAlarm",
+            alarm_description="Workers hold nearly all messages SQS lets them: they are stuck.",
+            metric=self.metric("ApproximateNumberOfMessagesNotVisible"),
+            threshold=IN_FLIGHT_ALARM,
+            evaluation_periods=3,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )

@@ -1,0 +1,63 @@
+"""The sweeper: every minute, in bounded slices, safe to run twice at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from aws_cdk import Duration
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from constructs import Construct
+
+from .acknowledge import acknowledge_payload_objects
+from .functions import Functions
+from .grants import allow, allow_job_store, allow_payloads, allow_sending
+from .lane import Lane
+from .storage import Storage
+
+TIMEOUT: Final = 55
+"""Seconds: a run is over before the next one begins."""
+
+
+class Recovery(Construct):
+    def __init__(
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        functions: Functions,
+        storage: Storage,
+        lanes: tuple[Lane, Lane],
+        environment: Mapping[str, str],
+    ) -> None:
+        super().__init__(scope, id_)
+        self.function: Final = functions.make(
+            self,
+            "recovery",
+            description="Sends lost dispatches, replays effects, frees what the dead held",
+            environment=environment,
+            timeout=TIMEOUT,
+            memory=512,
+        )
+        # No retries: the next minute's run does the same, and an old one is of no use.
+        events.Rule(
+            self,
+            "EveryMinute",
+            schedule=events.Schedule.rate(Duration.minutes(1)),
+            targets=[
+                targets.LambdaFunction(
+                    self.function, retry_attempts=0, max_event_age=Duration.minutes(1)
+                )
+            ],
+        )
+        self.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
+        allow_job_store(self.function, storage, "due", "held")
+        allow(
+            self.function,
+            ("dynamodb:GetItem", "dynamodb:BatchGetItem"),
+            storage.records.table_arn,
+        )
+        allow_payloads(self.function, storage.payloads, "DeleteObject")
+        allow_sending(self.function, *lanes)
+        acknowledge_payload_objects(self, storage.payloads)

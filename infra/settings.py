@@ -1,0 +1,210 @@
+"""What a deployment chooses: the context key ``fairlane`` of cdk.json, checked at synthesis.
+
+A context names only what differs from the defaults below, at any depth.
+A setting that contradicts another one stops synthesis, naming both and their values.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from handlers.jobs.limits import Limits
+from handlers.jobs.timing import DAY, SECOND, LaneTiming, Timing, require
+from handlers.settings import AuthSettings
+
+CONTEXT_KEY: Final = "fairlane"
+
+MAPPING_FLOOR: Final = 2
+"""The least MaximumConcurrency of an SQS event source mapping (AWS)."""
+RESERVED_FLOOR: Final = 5
+"""Invocations an event source mapping starts with, whatever its maximum (AWS)."""
+BATCH_WITHOUT_WINDOW: Final = 10
+"""The largest batch of a mapping without a batching window (AWS)."""
+
+PRODUCTION_TIMING: Final = Timing(
+    small=LaneTiming(heartbeat=20, lease_ttl=90, visibility=360),
+    bulk=LaneTiming(heartbeat=30, lease_ttl=120, visibility=300),
+    takeover_grace=420,
+    function_timeout=60,
+    stop_timeout=120,
+)
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SmallLaneSettings(Part):
+    maximum_concurrency: int = Field(default=100, le=1000)
+    """Jobs the lane runs at once. Fair queues need a tenant to be able to hold at least 30
+    messages in flight before they see that it is noisy."""
+    reserved_concurrency: int | None = 110
+    """Kept for the lane, so that nothing else in the account can starve it. None for accounts
+    whose quota is too small: AWS wants 100 unreserved."""
+    batch_size: int = Field(default=1, ge=1, le=BATCH_WITHOUT_WINDOW)
+    """One job per invocation: in a larger batch the last job waits for all before it."""
+    memory: int = Field(default=1024, ge=128, le=10_240)
+    dwell_slo_ms: int = Field(default=2000, gt=0)
+    """The 95th percentile of dwell that raises the alarm."""
+
+
+class BulkLaneSettings(Part):
+    cpu: Literal[256, 512, 1024, 2048, 4096, 8192, 16384] = 1024
+    memory: int = Field(default=2048, gt=0)
+    """MiB of one task."""
+    slots: int = Field(default=2, ge=1, le=64)
+    """Jobs one task runs at once."""
+    min_tasks: int = Field(default=1, ge=0)
+    """One task stays up: metrics of a queue that slept for 6 hours can be 15 minutes late."""
+    max_tasks: int = Field(default=10, ge=1)
+    idle_minutes: int = Field(default=15, ge=1, le=60)
+    """Without any message, waiting or in flight, before the lane shrinks to min_tasks."""
+    network: Literal["endpoints", "nat"] = "endpoints"
+    """How tasks reach AWS: private endpoints and no way to the internet, or a NAT gateway (for
+    workers that call webhooks)."""
+    image_uri: str | None = Field(default=None, min_length=1)
+    """A ready image, for deploying without Docker; None builds the Dockerfile."""
+
+
+class ApiSettings(Part):
+    memory: int = Field(default=1024, ge=128, le=10_240)
+    timeout: int = Field(default=28, ge=1, le=28)
+    """Seconds; API Gateway gives up after 29."""
+    throttle_rate: int = Field(default=500, gt=0)
+    """Requests per second over all tenants: the account's protection, not a tenant's quota."""
+    throttle_burst: int = Field(default=1000, gt=0)
+    authorizer_cache: int = Field(default=60, ge=0, le=3600)
+    """Seconds a token's verdict is kept, also after the token was revoked or has run out."""
+    cloudwatch_role: bool = True
+    """Set the account's role for API access logs. False when the account has one already."""
+
+
+class RecordsSettings(Part):
+    table_name: str | None = Field(default=None, min_length=1)
+    """Your own table of the same account and region; None makes one."""
+    tenant_key: str = Field(default="tenant", min_length=1)
+    id_key: str = Field(default="id", min_length=1)
+
+
+class DeploySettings(Part):
+    stack_name: str = Field(default="Fairlane", pattern=r"^[A-Za-z][A-Za-z0-9-]{0,50}$")
+    timing: Timing = PRODUCTION_TIMING
+    limits: Limits = Limits()
+    auth: AuthSettings
+    small_lane: SmallLaneSettings = SmallLaneSettings()
+    bulk_lane: BulkLaneSettings = BulkLaneSettings()
+    api: ApiSettings = ApiSettings()
+    records: RecordsSettings = RecordsSettings()
+    due_shards: int = Field(default=4, ge=1, le=64)
+    architecture: Literal["arm64", "x86_64"] = "arm64"
+    python: Literal["3.13"] = "3.13"
+    log_level: Literal["DEBUG", "INFO", "WARNING"] = "INFO"
+    log_retention_days: Literal[1, 7, 14, 30, 90, 180, 365] = 30
+    payload_days: int = Field(default=60, ge=1)
+    """Id lists older than this are nobody's: their job is long finished or was never made."""
+    removal: Literal["retain", "destroy"] = "retain"
+    """What becomes of tables and bucket when the stack goes."""
+    alarm_topic_arn: str | None = Field(default=None, pattern=r"^arn:[^:]+:sns:[^:]+:\d{12}:.+$")
+
+    @classmethod
+    def read(cls, context: object) -> Self:
+        """From the context value: a mapping, or the same as a JSON string (``cdk -c``)."""
+        chosen: Any = json.loads(context) if isinstance(context, str) else context or {}
+        defaults = {
+            name: field.default.model_dump()
+            for name, field in cls.model_fields.items()
+            if isinstance(field.default, BaseModel)
+        }
+        return cls.model_validate(_merge(defaults, chosen))
+
+    @model_validator(mode="after")
+    def _relations(self) -> Self:
+        self.timing.check()
+        _check_concurrency(self.small_lane)
+        _check_tasks(self.bulk_lane)
+        dead_letters = max(self.timing.small.dlq_retention, self.timing.bulk.dlq_retention)
+        require(
+            self.payload_days * DAY > dead_letters * SECOND,
+            "payload_days",
+            self.payload_days,
+            "greater than",
+            "dlq_retention in days",
+            dead_letters * SECOND / DAY,
+            "a dead letter redriven on its last day still needs its ids",
+        )
+        return self
+
+
+def _check_concurrency(lane: SmallLaneSettings) -> None:
+    require(
+        lane.maximum_concurrency >= MAPPING_FLOOR,
+        "small_lane.maximum_concurrency",
+        lane.maximum_concurrency,
+        "at least",
+        "the floor",
+        MAPPING_FLOOR,
+        "AWS accepts no less",
+    )
+    if lane.reserved_concurrency is None:
+        return
+    require(
+        lane.reserved_concurrency >= RESERVED_FLOOR,
+        "small_lane.reserved_concurrency",
+        lane.reserved_concurrency,
+        "at least",
+        "the floor",
+        RESERVED_FLOOR,
+        "the mapping starts with that many invocations",
+    )
+    require(
+        lane.maximum_concurrency <= lane.reserved_concurrency,
+        "small_lane.maximum_concurrency",
+        lane.maximum_concurrency,
+        "at most",
+        "small_lane.reserved_concurrency",
+        lane.reserved_concurrency,
+        "throttled messages go to the dead letters without ever having run",
+    )
+
+
+def _check_tasks(lane: BulkLaneSettings) -> None:
+    require(
+        lane.min_tasks <= lane.max_tasks,
+        "bulk_lane.min_tasks",
+        lane.min_tasks,
+        "at most",
+        "bulk_lane.max_tasks",
+        lane.max_tasks,
+        "the lane scales between them",
+    )
+    require(
+        lane.cpu * 2 <= lane.memory,
+        "bulk_lane.cpu x 2",
+        lane.cpu * 2,
+        "at most",
+        "bulk_lane.memory",
+        lane.memory,
+        "Fargate has no such size",
+    )
+    require(
+        lane.memory <= lane.cpu * 8,
+        "bulk_lane.memory",
+        lane.memory,
+        "at most",
+        "bulk_lane.cpu x 8",
+        lane.cpu * 8,
+        "Fargate has no such size",
+    )
+
+
+def _merge(defaults: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {**defaults, **chosen}
+    for name, default in defaults.items():
+        value = chosen.get(name)
+        if isinstance(default, Mapping) and isinstance(value, Mapping):
+            merged[name] = _merge(default, value)
+    return merged

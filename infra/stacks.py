@@ -1,0 +1,132 @@
+"""One stack: everything of a deployment, and what its users need to know of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from handlers.settings import WorkSettings
+
+from .api import Api
+from .bulk_lane import BulkLane
+from .bundling import dependencies_layer, handlers_code
+from .functions import Functions
+from .lane import Lane
+from .monitoring import Monitoring, Watched
+from .recovery import Recovery
+from .settings import DeploySettings
+from .small_lane import SmallLane
+from .storage import Storage
+
+
+class FairlaneStack(Stack):
+    def __init__(self, scope: Construct, id_: str, *, settings: DeploySettings) -> None:
+        super().__init__(scope, id_, description="Fairlane: bulk jobs with lanes")
+        self.storage: Final = Storage(self, "Storage", settings=settings)
+        self.small: Final = Lane(self, "Small", timing=settings.timing.small)
+        self.bulk: Final = Lane(self, "Bulk", timing=settings.timing.bulk)
+        work = work_settings(settings, self.storage, self.small, self.bulk)
+        environment = work.to_env()
+        functions = Functions(settings, handlers_code(), dependencies_layer(self, settings))
+        self.small_lane: Final = SmallLane(
+            self,
+            "SmallLane",
+            functions=functions,
+            storage=self.storage,
+            small=self.small,
+            bulk=self.bulk,
+            environment=environment,
+        )
+        self.bulk_lane: Final = BulkLane(
+            self,
+            "BulkLane",
+            settings=settings,
+            storage=self.storage,
+            small=self.small,
+            bulk=self.bulk,
+            environment=environment,
+        )
+        self.api: Final = Api(
+            self,
+            "Api",
+            functions=functions,
+            storage=self.storage,
+            lanes=(self.small, self.bulk),
+            environment=environment,
+        )
+        self.recovery: Final = Recovery(
+            self,
+            "Recovery",
+            functions=functions,
+            storage=self.storage,
+            lanes=(self.small, self.bulk),
+            environment=environment,
+        )
+        self.monitoring: Final = Monitoring(
+            self,
+            "Monitoring",
+            settings=settings,
+            namespace=work.metrics_namespace,
+            watched=Watched(
+                small=self.small,
+                bulk=self.bulk,
+                small_lane=self.small_lane,
+                bulk_lane=self.bulk_lane,
+                api=self.api,
+                recovery=self.recovery,
+            ),
+        )
+        if settings.alarm_topic_arn is not None:
+            self._notify(settings.alarm_topic_arn)
+        self._outputs()
+
+    def _notify(self, topic_arn: str) -> None:
+        topic = sns.Topic.from_topic_arn(self, "AlarmTopic", topic_arn)
+        scaling = self.bulk_lane.service.node.find_all()
+        for child in self.node.find_all():
+            # Scaling's own alarms are business as usual.
+            if isinstance(child, cloudwatch.Alarm) and child not in scaling:
+                child.add_alarm_action(actions.SnsAction(topic))
+
+    def _outputs(self) -> None:
+        values = {
+            "ApiUrl": self.api.rest.url,
+            "ControlTable": self.storage.control.table_name,
+            "RecordsTable": self.storage.records.table_name,
+            "IdempotencyTable": self.storage.idempotency.table_name,
+            "PayloadBucket": self.storage.payloads.bucket_name,
+            "SmallQueueUrl": self.small.queue.queue_url,
+            "SmallDeadLettersUrl": self.small.dead_letters.queue_url,
+            "BulkQueueUrl": self.bulk.queue.queue_url,
+            "BulkDeadLettersUrl": self.bulk.dead_letters.queue_url,
+            "BulkCluster": self.bulk_lane.cluster.cluster_name,
+            "BulkService": self.bulk_lane.service.service_name,
+            "BulkTaskDefinition": self.bulk_lane.task.task_definition_arn,
+            "Dashboard": self.monitoring.dashboard.dashboard_name,
+        }
+        for name, value in values.items():
+            CfnOutput(self, name, value=value)
+
+
+def work_settings(
+    settings: DeploySettings, storage: Storage, small: Lane, bulk: Lane
+) -> WorkSettings:
+    return WorkSettings(
+        control_table=storage.control.table_name,
+        records_table=storage.records.table_name,
+        records_tenant_key=settings.records.tenant_key,
+        records_id_key=settings.records.id_key,
+        idempotency_table=storage.idempotency.table_name,
+        payload_bucket=storage.payloads.bucket_name,
+        small_queue_url=small.queue.queue_url,
+        bulk_queue_url=bulk.queue.queue_url,
+        due_shards=settings.due_shards,
+        timing=settings.timing,
+        limits=settings.limits,
+        bulk_slots=settings.bulk_lane.slots,
+    )
