@@ -117,6 +117,8 @@ class Job(BaseModel):
     idempotency: str | None = None
     """Hash of the client's Idempotency-Key and request, if one was sent."""
     labels: Mapping[str, str] = Field(default_factory=dict)
+    cleanup: bool = False
+    """Finished, but its stored id list has not been deleted yet."""
     has_slot: bool = False
     """The tenant's ``in_flight`` counts this job."""
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from .messages import Message
     from .limits import Limits
+    from .messages import Message
     from .model import Lane, Operations, Record
     from .store import Cursor, Index, Item, Key, Page, Value, Write
     from .timing import Timing

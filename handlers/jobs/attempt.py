@@ -1,0 +1,265 @@
+"""One worker's run of a job, from the moment it began to the decision about its message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from pydantic import ValidationError
+
+from . import leaving
+from .chunks import Walked, Walker
+from .dispatching import send_now
+from .ending import end_job, verdict
+from .errors import JobFailed, OwnershipLost, Transient
+from .heartbeat import Heartbeat
+from .measures import Measure
+from .model import EndReason, Lane
+from .outcomes import DeleteMessage, KeepMessage, Stop
+from .planning import Work
+from .reading import read_job
+from .settle import Rejected, carry_out, insist
+from .sources import source_of
+from .states import State
+from .timing import SECOND, VISIBILITY_CAP, backoff_ms, ms
+from .transactions import LEASE
+
+if TYPE_CHECKING:
+    from .model import Job
+    from .outcomes import Decision
+    from .ports import Delivery, World
+
+MAX_CONCLUSIONS: Final = 5
+"""How often the end of an attempt is tried when the job is moved under it (cancel, pause)."""
+LOST: Final = KeepMessage("ownership lost", None)
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What the rules need to know of the process they run in."""
+
+    name: str
+    """Unique per process."""
+    stopping: Callable[[], bool] = lambda: False
+    """True when the process was asked to end."""
+    deadline: int | None = None
+    """When the process will be killed (ms), if that is known."""
+
+
+def run_attempt(world: World, job: Job, delivery: Delivery, worker: Worker) -> Decision:
+    """Work through the job and conclude. The caller has begun the attempt."""
+    heart = Heartbeat(world, job, delivery)
+    heart.start()
+    attempt = _Attempt(world, delivery, worker, heart)
+    try:
+        result = attempt.work(job)
+    finally:
+        heart.stop()
+    try:
+        return attempt.conclude(job, result)
+    except Transient as error:
+        # Nothing was written: the lease runs out, and a redelivery resumes at the checkpoint.
+        attempt.log("conclusion_left", job, why=str(error))
+        return KeepMessage("dependency", None)
+
+
+Result = Walked | JobFailed | Transient
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    world: World
+    delivery: Delivery
+    worker: Worker
+    heart: Heartbeat
+
+    # --- working ------------------------------------------------------------------------------
+
+    def work(self, job: Job) -> Result:
+        try:
+            walker = Walker(
+                self.world, self._work_of(job), source_of(self.world, job), self._should_stop
+            )
+            return walker.walk(job)
+        except OwnershipLost:
+            return Walked(job, Stop.LOST)
+        except (JobFailed, Transient) as error:
+            return error
+        except Exception as error:  # noqa: BLE001  a bug costs an attempt, not the message
+            self.log("attempt_crashed", job, error=repr(error))
+            return Transient(f"unexpected {type(error).__name__}: {error}")
+
+    def _work_of(self, job: Job) -> Work:
+        operation = self.world.operations.get(job.operation)
+        if operation is None:
+            raise JobFailed(EndReason.UNKNOWN_OPERATION, f"no operation {job.operation!r}")
+        try:
+            raw = json.loads(job.params, parse_float=Decimal)
+            return Work(operation, operation.parameters.model_validate(raw))
+        except (ValidationError, ValueError) as error:
+            raise JobFailed(EndReason.BAD_PARAMETERS, str(error)) from error
+
+    def _should_stop(self, job: Job) -> Stop | None:
+        now = self.world.runtime.now()
+        if self.heart.lost:
+            return Stop.LOST
+        if self.worker.stopping():
+            return Stop.SHUTDOWN
+        timing = self.world.timing
+        if (
+            job.lane is Lane.SMALL
+            and self.worker.deadline is not None
+            and self.worker.deadline - now < ms(timing.small_reserve)
+        ):
+            return Stop.OUT_OF_TIME
+        cap = self.delivery.first_received_at + VISIBILITY_CAP
+        if cap - now < 2 * ms(timing.lane(job.lane).visibility):
+            return Stop.HAND_OVER
+        return None
+
+    # --- concluding ---------------------------------------------------------------------------
+
+    def conclude(self, job: Job, result: Result) -> Decision:
+        """Write how the attempt ended. Raises Transient when that could not be written."""
+        if isinstance(result, Walked):
+            if result.stop is Stop.LOST:
+                return self._lost(job)
+            job = result.job
+        else:
+            job = self._read(job) or job
+        for _ in range(MAX_CONCLUSIONS):
+            try:
+                return self._conclude(job, result)
+            except Rejected as rejected:
+                if LEASE in rejected.reasons:
+                    return self._lost(job)
+                now = self._read(job)
+                if now is None or now.fence != job.fence or now.worker != self.worker.name:
+                    return self._lost(job)
+                job = now
+        raise Transient("the job keeps moving")
+
+    def _read(self, job: Job) -> Job | None:
+        return insist(self.world, lambda: read_job(self.world, job.id))
+
+    def _conclude(self, job: Job, result: Result) -> Decision:
+        if job.state is State.CANCELLING:
+            return self._end(job, State.CANCELLED)
+        if job.state is State.PAUSING:
+            return self._pause(job)
+        if isinstance(result, JobFailed):
+            return self._end(job, State.FAILED, EndReason(result.reason), str(result))
+        if isinstance(result, Transient):
+            return self._retry_later(job, result)
+        match result.stop:
+            case None:
+                state, reason = verdict(job)
+                return self._end(job, state, reason)
+            case Stop.OUT_OF_TIME:
+                return self._go_on_with_fresh_message(job, result.stop, Lane.BULK)
+            case Stop.HAND_OVER:
+                return self._go_on_with_fresh_message(job, result.stop)
+            case _:
+                return self._give_back(job)
+
+    def _end(
+        self, job: Job, state: State, reason: EndReason | None = None, message: str = ""
+    ) -> Decision:
+        ended = end_job(self.world, job, state, reason=reason, message=message)
+        if ended.cleanup:
+            return KeepMessage("clean-up left", 0, self.heart.receipt)
+        return DeleteMessage(state.value.lower(), self.heart.receipt)
+
+    def _pause(self, job: Job) -> Decision:
+        def applied() -> bool:
+            now = read_job(self.world, job.id)
+            return now is not None and now.state is State.PAUSED and now.fence == job.fence
+
+        carry_out(self.world, leaving.pause(job), applied)
+        self.log("paused", job)
+        return DeleteMessage("paused", self.heart.receipt)
+
+    def _retry_later(self, job: Job, error: Transient) -> Decision:
+        """A dependency is down: let go, and come back after a while, attempt spent."""
+        runtime, timing = self.world.runtime, self.world.timing
+        wait = backoff_ms(
+            job.attempt - 1,
+            base=timing.retry_base,
+            cap=timing.retry_cap,
+            random=runtime.random(),
+            asked_ms=error.retry_after_ms,
+        )
+        self.log("retry_later", job, why=str(error), wait_ms=wait)
+        retry_at = runtime.now() + wait
+        if self._near_last_receive(job):
+            # Recovery sends it when it is due.
+            self._let_go(job, retry_at=retry_at, fresh_message=True)
+            return DeleteMessage("retry with a fresh message", self.heart.receipt)
+        self._let_go(job, retry_at=retry_at)
+        return KeepMessage("retry", -(-wait // SECOND), self.heart.receipt)
+
+    def _give_back(self, job: Job) -> Decision:
+        """Asked to stop: the attempt does not count, and the message is free at once."""
+        self.log("attempt_given_back", job, why=Stop.SHUTDOWN.value)
+        if self._near_last_receive(job):
+            return self._go_on_with_fresh_message(job, Stop.SHUTDOWN)
+        self._let_go(job, give_back=True)
+        return KeepMessage(Stop.SHUTDOWN.value, 0, self.heart.receipt)
+
+    def _go_on_with_fresh_message(self, job: Job, stop: Stop, lane: Lane | None = None) -> Decision:
+        self.log("handed_over", job, why=stop.value, to=(lane or job.lane).value)
+        after = self._let_go(job, give_back=True, fresh_message=True, lane=lane)
+        send_now(self.world, after)
+        return DeleteMessage(stop.value, self.heart.receipt)
+
+    def _let_go(
+        self,
+        job: Job,
+        *,
+        give_back: bool = False,
+        retry_at: int | None = None,
+        fresh_message: bool = False,
+        lane: Lane | None = None,
+    ) -> Job:
+        transaction, after = leaving.let_go(
+            self.world,
+            job,
+            give_back=give_back,
+            retry_at=retry_at,
+            fresh_message=fresh_message,
+            lane=lane,
+        )
+
+        def applied() -> bool:
+            # Whoever began since raised the fence, and could only begin what was let go.
+            now = read_job(self.world, job.id)
+            return now is not None and (now.state is State.QUEUED or now.fence != job.fence)
+
+        carry_out(self.world, transaction, applied)
+        return after
+
+    def _near_last_receive(self, job: Job) -> bool:
+        """One more receive and the queue may give up on the message."""
+        limit = self.world.timing.lane(job.lane).max_receive_count
+        return self.delivery.receive_count >= limit - 1
+
+    def _lost(self, job: Job) -> Decision:
+        """Somebody else has the job or the subject: touch nothing, its message included."""
+        self.world.telemetry.count(Measure.OWNERSHIP_LOST, lane=job.lane, operation=job.operation)
+        self.log("ownership_lost", job)
+        return LOST
+
+    def log(self, action: str, job: Job, **fields: object) -> None:
+        self.world.telemetry.log(
+            action,
+            job_id=job.id,
+            tenant=job.tenant,
+            lane=job.lane.value,
+            attempt=job.attempt,
+            fence=job.fence,
+            position=job.position,
+            **fields,
+        )

@@ -1,0 +1,164 @@
+"""Bringing a job to its end, and what follows from it: the slot's next user, clean-up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from . import items, leaving, placing
+from .cleanup import clean_up
+from .dispatching import send_now
+from .errors import Transient, Undecodable
+from .measures import Measure
+from .model import EndReason, Job, Lane
+from .reading import read_job
+from .settle import Rejected, carry_out
+from .states import State
+from .store import Index
+from .transactions import SLOTS
+
+if TYPE_CHECKING:
+    from .model import Lease
+    from .ports import World
+
+MAX_ADMITTED: Final = 10
+"""Held jobs one call admits; more than one is only free when limits were raised."""
+
+
+def verdict(job: Job) -> tuple[State, EndReason | None]:
+    """How a job whose records are all settled ends: its counts and its tolerance decide."""
+    if job.failed * 100 > job.tolerated_failure_percent * max(job.total, 1):
+        return State.FAILED, EndReason.TOO_MANY_FAILED
+    return State.SUCCEEDED, None
+
+
+def end_job(
+    world: World,
+    job: Job,
+    state: State,
+    *,
+    reason: EndReason | None = None,
+    message: str = "",
+    expired: Lease | None = None,
+    owns_lease: bool = True,
+) -> Job:
+    """End the job, then admit the tenant's next one and clean up what can be cleaned now.
+
+    Returns the job as it is afterwards. Raises Rejected when it was moved meanwhile, Transient
+    when nothing was written. What fails after the end itself is left to recovery.
+    """
+    others_wait = False
+    try:
+        _end(world, job, state, reason, message, expired, owns_lease, unless_held=True)
+    except Rejected as rejected:
+        if set(rejected.reasons) != {SLOTS}:
+            raise
+        others_wait = True
+        _end(world, job, state, reason, message, expired, owns_lease, unless_held=False)
+    ended = _ended(world, job, state, reason, message)
+    _measure(world, ended)
+    if others_wait:
+        admit_held(world, job.tenant, job.lane)
+    try:
+        clean_up(world, ended)
+    except Transient as error:
+        world.telemetry.log("clean_up_left", job_id=job.id, tenant=job.tenant, why=str(error))
+        return ended
+    return ended.model_copy(update={"cleanup": False})
+
+
+def _end(
+    world: World,
+    job: Job,
+    state: State,
+    reason: EndReason | None,
+    message: str,
+    expired: Lease | None,
+    owns_lease: bool,  # noqa: FBT001  passed through
+    *,
+    unless_held: bool,
+) -> None:
+    transaction = leaving.end(
+        world,
+        job,
+        state,
+        reason=reason,
+        message=message,
+        expired=expired,
+        owns_lease=owns_lease,
+        unless_held=unless_held,
+    )
+
+    def applied() -> bool:
+        now = read_job(world, job.id)
+        return now is not None and now.state is state and now.fence == job.fence
+
+    carry_out(world, transaction, applied)
+
+
+def _ended(world: World, job: Job, state: State, reason: EndReason | None, message: str) -> Job:
+    return job.model_copy(
+        update={
+            "state": state,
+            "end_reason": reason,
+            "message": message,
+            "finished_at": world.runtime.now(),
+            "has_slot": False,
+            "worker": None,
+            "receipt": None,
+            "waiting_reason": None,
+            "cleanup": leaving.cleanup_left(leaving.replace_state(job, state)),
+        }
+    )
+
+
+def _measure(world: World, job: Job) -> None:
+    world.telemetry.log(
+        "job_ended",
+        job_id=job.id,
+        tenant=job.tenant,
+        state=job.state.value,
+        reason=job.end_reason,
+        **job.counts.model_dump(),
+    )
+    if job.started_at is not None and job.finished_at is not None:
+        taken = max(0, job.finished_at - job.started_at)
+        world.telemetry.duration(
+            Measure.JOB_DURATION, taken, lane=job.lane, operation=job.operation
+        )
+    if job.end_reason is EndReason.ATTEMPTS_EXHAUSTED:
+        world.telemetry.count(Measure.ATTEMPTS_EXHAUSTED, lane=job.lane, operation=job.operation)
+
+
+def admit_held(world: World, tenant: str, lane: Lane) -> int:
+    """Give free slots to the tenant's oldest held jobs; returns how many were admitted.
+
+    Never raises: recovery comes again while anybody is held.
+    """
+    admitted = 0
+    try:
+        page = world.store.query(Index.HELD, items.held_partition(tenant, lane), limit=MAX_ADMITTED)
+        for found in page.found:
+            job = read_job(world, str(found.item["id"]))
+            if job is None or not job.held:
+                continue  # the index lags
+            if not _admit(world, job):
+                break
+            admitted += 1
+    except (Transient, Undecodable) as error:
+        world.telemetry.log("admission_left", tenant=tenant, lane=lane.value, why=str(error))
+    return admitted
+
+
+def _admit(world: World, job: Job) -> bool:
+    transaction, after = placing.admit(world, job)
+
+    def applied() -> bool:
+        now = read_job(world, job.id)
+        return now is not None and not now.held and now.dispatches == after.dispatches
+
+    try:
+        carry_out(world, transaction, applied)
+    except Rejected as rejected:
+        return SLOTS not in rejected.reasons
+    send_now(world, after)
+    return True

@@ -1,0 +1,165 @@
+"""Transactions by which a job leaves its worker: ended, paused, let go, or asked to stop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import items
+from .model import EndReason, Job, Lane, Lease, Waiting
+from .states import State
+from .store import Equals, Update
+from .timing import ms
+from .transactions import (
+    DISPATCH,
+    JOB,
+    LEASE,
+    NOBODY_HELD,
+    Transaction,
+    as_read,
+    dispatch,
+    expiry_as_read,
+    leave_slot,
+    mine,
+    move,
+)
+
+if TYPE_CHECKING:
+    from .ports import World
+    from .store import Value, Write
+
+
+def end(
+    world: World,
+    job: Job,
+    state: State,
+    *,
+    reason: EndReason | None = None,
+    message: str = "",
+    expired: Lease | None = None,
+    owns_lease: bool = True,
+    unless_held: bool = False,
+) -> Transaction:
+    """Bring the job to a terminal state, free its subject and its slot.
+
+    owns_lease: False for a superseded job, whose clean-up must not touch the newer lease.
+    unless_held: refuse when a job of the tenant waits for a slot, so the caller learns of it.
+    Closes: ending twice (the slot would be given back twice), ending what somebody else resumed.
+    """
+    now = world.runtime.now()
+    left: dict[str, Value] = {}
+    if cleanup_left(replace_state(job, state)):
+        left = {"cleanup": True, **items.due(items.CLEANUP, job.id, now, world.due_shards)}
+    writes: dict[str, Write] = {}
+    if owns_lease:
+        writes[LEASE] = Update(
+            items.lease_key(job.tenant, job.subject),
+            remove=("job_id", "expires_at", *items.NOT_DUE),
+            when=(*mine(job), *expiry_as_read(expired)),
+        )
+    writes[JOB] = move(
+        job,
+        state,
+        set_={
+            **items.stored({"end_reason": reason.value if reason else None}),
+            "message": message,
+            "finished_at": now,
+            "has_slot": False,
+            "expires_at_seconds": now // 1000 + world.timing.history,
+            **left,
+        },
+        remove=("worker", "receipt", "retry_at", "waiting_reason", *items.NOT_HELD),
+        when=(*as_read(job), Equals("position", job.position)),
+    )
+    writes |= leave_slot(job, when=NOBODY_HELD if unless_held else ())
+    return Transaction(f"end_{state.value.lower()}", writes)
+
+
+def replace_state(job: Job, state: State) -> Job:
+    return job.model_copy(update={"state": state})
+
+
+def cleanup_left(job: Job) -> bool:
+    """A finished job's stored id list is deleted, but a failed one may be asked to retry."""
+    return job.payload is not None and job.state in {State.SUCCEEDED, State.CANCELLED}
+
+
+def pause(job: Job, expired: Lease | None = None) -> Transaction:
+    """QUEUED or PAUSING to PAUSED: the subject stays taken, without an expiry; the slot is free."""
+    writes: dict[str, Write] = {
+        LEASE: Update(
+            items.lease_key(job.tenant, job.subject),
+            remove=("expires_at", *items.NOT_DUE),
+            when=(*mine(job), *expiry_as_read(expired)),
+        ),
+        JOB: move(
+            job,
+            State.PAUSED,
+            set_={"has_slot": False, "attempt": max(0, job.attempt - _gives_back(job))},
+            remove=("worker", "receipt", "retry_at", "waiting_reason", *items.NOT_HELD),
+            when=as_read(job),
+        ),
+    }
+    return Transaction("pause", writes | leave_slot(job))
+
+
+def _gives_back(job: Job) -> int:
+    return 1 if job.state is State.PAUSING else 0
+
+
+def let_go(
+    world: World,
+    job: Job,
+    *,
+    give_back: bool,
+    retry_at: int | None = None,
+    fresh_message: bool = False,
+    lane: Lane | None = None,
+) -> tuple[Transaction, Job]:
+    """RUNNING to QUEUED: the attempt ends, the subject stays taken without an expiry.
+
+    give_back: the attempt does not count. retry_at: not before (ms). fresh_message: go on with a
+    new message instead of this delivery's. lane: promote to another lane (implies fresh_message).
+    Closes: letting go of what was taken over or cancelled meanwhile.
+    """
+    now = world.runtime.now()
+    after = job.model_copy(
+        update={
+            "state": State.QUEUED,
+            "attempt": job.attempt - 1 if give_back else job.attempt,
+            "lane": lane or job.lane,
+            "dispatches": job.dispatches + (1 if fresh_message or lane else 0),
+            "retry_at": retry_at,
+            "waiting_reason": Waiting.RETRY if retry_at else None,
+            "worker": None,
+        }
+    )
+    wake = max(now, retry_at or 0) + ms(world.timing.lost_after)
+    changed = ("attempt", "lane", "dispatches", "retry_at", "waiting_reason")
+    writes: dict[str, Write] = {
+        LEASE: Update(
+            items.lease_key(job.tenant, job.subject),
+            set=items.due(items.LEASE, job.id, wake, world.due_shards),
+            remove=("expires_at",),
+            when=mine(job),
+        ),
+        JOB: move(
+            job,
+            State.QUEUED,
+            set_=items.stored({name: getattr(after, name) for name in changed}),
+            remove=("worker",),
+            when=as_read(job),
+        ),
+    }
+    if after.dispatches > job.dispatches:
+        writes[DISPATCH] = dispatch(world, after)
+    if after.lane is not job.lane:
+        writes["slots left"] = Update(items.slots_key(job.tenant, job.lane), add={"in_flight": -1})
+        writes["slots taken"] = Update(
+            items.slots_key(job.tenant, after.lane), add={"in_flight": 1}
+        )
+    return Transaction("let_go", writes), after
+
+
+def ask(job: Job, state: State) -> Transaction:
+    """RUNNING to CANCELLING or PAUSING; the worker sees it at its next chunk boundary."""
+    return Transaction("ask_" + state.value.lower(), {JOB: move(job, state, when=as_read(job))})

@@ -1,0 +1,29 @@
+"""The names of what is measured. Dimensions are lane and operation, never tenant."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Measure(StrEnum):
+    DWELL = "Dwell"
+    """ms from the moment a job could have started to its first start."""
+    QUEUE_DWELL = "QueueDwell"
+    """ms from the send of the message to the start, on the first receive."""
+    JOB_DURATION = "JobDuration"
+    """ms from first start to the end."""
+    ITEMS = "Items"
+    """Records settled by a chunk."""
+    CHUNK_TIME = "ChunkTime"
+    """ms of one chunk: read, plan, commit."""
+    REDELIVERIES_OF_ACTIVE = "RedeliveriesOfActive"
+    OWNERSHIP_LOST = "OwnershipLost"
+    TAKEOVERS = "Takeovers"
+    ATTEMPTS_EXHAUSTED = "AttemptsExhausted"
+    UNREADABLE_MESSAGES = "UnreadableMessages"
+    DISPATCHES_RECOVERED = "DispatchesRecovered"
+    """Sent by recovery because the fast path did not."""
+    OLDEST_DISPATCH = "OldestDispatch"
+    """ms the oldest unsent dispatch is past due."""
+    JOBS_REDISPATCHED = "JobsRedispatched"
+    """Dead or lost jobs that got a fresh message."""

@@ -1,0 +1,80 @@
+"""What happens to each record of a chunk: the operation's answer, and the write for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .limits import MAX_REASON
+from .model import Change, Counts, Fail, Operation, Remove, Skip
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pydantic import BaseModel
+
+    from .model import Job, Outcome, Record
+    from .ports import World
+    from .store import Item, Value, Write
+
+
+@dataclass(frozen=True)
+class Work:
+    """An operation with its parameters, ready to be applied."""
+
+    operation: Operation
+    parameters: BaseModel
+
+    def outcome(self, record: Record) -> Outcome:
+        """Never raises: one bad record never fails its neighbours."""
+        try:
+            return self.operation.apply(record.fields, self.parameters)
+        except Exception as error:  # noqa: BLE001  whatever an operation raises is this record's
+            return Fail(f"{type(error).__name__}: {error}")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One record's outcome; ``write`` is None when nothing is written."""
+
+    id: str
+    outcome: Outcome
+    write: Write | None = None
+
+
+def plan(world: World, job: Job, work: Work, ids: Sequence[str]) -> dict[str, Plan]:
+    """Read the records (one call) and decide each. Raises Transient."""
+    records = world.records.read(job.tenant, ids)
+    return {id_: plan_one(world, job, work, id_, records.get(id_)) for id_ in ids}
+
+
+def plan_one(world: World, job: Job, work: Work, id_: str, record: Record | None) -> Plan:
+    if record is None:
+        return Plan(id_, Skip("no such record"))
+    if record.last_job_id == job.id:
+        # Only possible for an id that was in an earlier chunk too.
+        return Plan(id_, Skip("already changed by this job"))
+    outcome = work.outcome(record)
+    match outcome:
+        case Change(fields):
+            return Plan(id_, outcome, world.records.change(record, fields, job.id))
+        case Remove():
+            return Plan(id_, outcome, world.records.remove(record, job.id))
+        case _:
+            return Plan(id_, outcome)
+
+
+def tally(plans: Sequence[Plan]) -> Counts:
+    failed = sum(isinstance(p.outcome, Fail) for p in plans)
+    skipped = sum(isinstance(p.outcome, Skip) for p in plans)
+    return Counts(succeeded=len(plans) - failed - skipped, failed=failed, skipped=skipped)
+
+
+def outcome_row(plans: Sequence[Plan]) -> Item | None:
+    """The failed and skipped records of a chunk with their reasons; None when there are none."""
+    rows: dict[str, list[Mapping[str, Value]]] = {"failed": [], "skipped": []}
+    for each in plans:
+        if isinstance(each.outcome, Fail | Skip):
+            kind = "failed" if isinstance(each.outcome, Fail) else "skipped"
+            rows[kind].append({"id": each.id, "reason": each.outcome.reason[:MAX_REASON]})
+    return {kind: row for kind, row in rows.items() if row} or None

@@ -1,0 +1,229 @@
+"""What crashes left behind, found by time and settled by conditional writes.
+
+Every step looks at a bounded slice, and every item is claimed by the condition of the write that
+settles it, so two runs at once do no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from . import items, leaving, placing, transactions
+from .burial import bury
+from .cleanup import clean_up, release_if_held
+from .dispatching import forget, send_now
+from .ending import admit_held, end_job
+from .errors import OutcomeUnknown, Refused, Transient, Undecodable
+from .measures import Measure
+from .messages import Message, group_of
+from .model import EndReason, Job, Lane
+from .reading import read_job
+from .settle import Rejected, carry_out, insist
+from .states import State
+from .store import Equals, Index, Update
+from .timing import ms
+from .transactions import JOB, LEASE, Transaction
+
+if TYPE_CHECKING:
+    from .model import Lease
+    from .ports import World
+    from .store import Found, Item
+
+CLAIM: Final = 30_000
+"""ms a claimed dispatch is left to the run that claimed it."""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """One run. ``out_of_time`` is asked before each item."""
+
+    world: World
+    out_of_time: Callable[[], bool] = lambda: False
+
+    def run(self) -> dict[str, int]:
+        """Do every step; returns how many items each settled. Never raises for one bad item."""
+        steps = {
+            items.DISPATCH: self._dispatch,
+            items.LEASE: self._lease,
+            items.ADMIT: self._admit,
+            items.CLEANUP: self._cleanup,
+        }
+        settled = {kind: self._each(kind, step) for kind, step in steps.items()}
+        self.world.telemetry.log("recovery_ran", **settled)
+        return settled
+
+    def _each(self, kind: str, step: Callable[[Found], bool]) -> int:
+        settled = 0
+        for shard in range(self.world.due_shards):
+            for found in self._due(kind, shard):
+                if self.out_of_time():
+                    return settled
+                try:
+                    settled += step(found)
+                except (Transient, Rejected, Undecodable) as error:
+                    self._log("recovery_item_left", kind=kind, pk=found.key.pk, why=str(error))
+        return settled
+
+    def _due(self, kind: str, shard: int) -> list[Found]:
+        """A slice of what is due, oldest first. Empty when the store can't be asked now."""
+        world = self.world
+        try:
+            page = insist(
+                world,
+                lambda: world.store.query(
+                    Index.DUE,
+                    items.due_partition(kind, shard),
+                    up_to=world.runtime.now(),
+                    limit=world.limits.recovery_slice,
+                ),
+            )
+        except Transient as error:
+            self._log("recovery_step_left", kind=kind, why=str(error))
+            return []
+        return list(page.found)
+
+    # --- 1. dispatches ------------------------------------------------------------------------
+
+    def _dispatch(self, found: Found) -> bool:
+        """Send a message that the fast path did not. Sent twice, it does no work twice."""
+        world, row = self.world, found.item
+        at = int(str(row[Index.DUE.sk]))
+        late = max(0, world.runtime.now() - at)
+        claim = Update(
+            found.key,
+            set={Index.DUE.sk: world.runtime.now() + CLAIM},
+            add={"tries": 1},
+            when=(Equals(Index.DUE.sk, at),),
+        )
+        carry_out(world, Transaction("claim_dispatch", {JOB: claim}), applied=lambda: False)
+        lane = Lane(str(row["lane"]))
+        job_id = str(row["job_id"])
+        world.telemetry.duration(Measure.OLDEST_DISPATCH, late, lane=lane)
+        message = Message(job_id, lane, group_of(str(row["tenant"])))
+        try:
+            if world.queues[lane].send([message]):
+                return False
+        except OutcomeUnknown:
+            return False
+        forget(world, job_id, int(found.key.sk.rpartition("#")[2]))
+        world.telemetry.count(Measure.DISPATCHES_RECOVERED, lane=lane)
+        return True
+
+    # --- 3. leases ----------------------------------------------------------------------------
+
+    def _lease(self, found: Found) -> bool:
+        """A holder nobody has heard of: dispatch it again, finish its transition, or free it."""
+        item = insist(self.world, lambda: self.world.store.get(found.key))
+        if item is None or item.get("job_id") is None or not self._is_due(item):
+            return False
+        lease = items.lease_of(item)
+        job_id = str(lease.job_id)
+        raw = insist(self.world, lambda: self.world.store.get(items.job_key(job_id)))
+        if raw is None:
+            return self._free(found, lease)
+        try:
+            job = items.job_of(raw)
+        except Undecodable as error:
+            bury(self.world, job_id, raw, str(error))
+            return True
+        return self._dead(job, lease)
+
+    def _is_due(self, item: Item) -> bool:
+        at = item.get(Index.DUE.sk)
+        return isinstance(at, int) and at <= self.world.runtime.now()
+
+    def _dead(self, job: Job, lease: Lease) -> bool:
+        expired = lease.expires_at is not None and lease.expires_at <= self.world.runtime.now()
+        if job.state.terminal or job.state is State.SETTLING:
+            release_if_held(self.world, job)
+            return True
+        if job.state is State.QUEUED and job.held:
+            return admit_held(self.world, job.tenant, job.lane) > 0
+        if job.state is State.QUEUED:
+            return self._again(job, lease)
+        if not expired:
+            return False
+        match job.state:
+            case State.CANCELLING:
+                end_job(self.world, job, State.CANCELLED, expired=lease)
+            case State.PAUSING:
+                paused = leaving.pause(job, lease)
+                carry_out(self.world, paused, applied=lambda: False)
+            case State.RUNNING if self._out_of_attempts(job):
+                end_job(
+                    self.world,
+                    job,
+                    State.FAILED,
+                    reason=EndReason.ATTEMPTS_EXHAUSTED,
+                    expired=lease,
+                )
+            case State.RUNNING:
+                return self._again(job, lease)
+        return True
+
+    def _out_of_attempts(self, job: Job) -> bool:
+        return job.attempt >= self.world.timing.lane(job.lane).max_attempts
+
+    def _again(self, job: Job, lease: Lease) -> bool:
+        transaction, after = placing.dispatch_again(self.world, job, lease)
+
+        def applied() -> bool:
+            now = read_job(self.world, job.id)
+            return now is not None and now.dispatches >= after.dispatches
+
+        carry_out(self.world, transaction, applied)
+        self.world.telemetry.count(
+            Measure.JOBS_REDISPATCHED, lane=job.lane, operation=job.operation
+        )
+        self._log("dispatched_again", job_id=job.id, tenant=job.tenant, state=job.state.value)
+        send_now(self.world, after)
+        return True
+
+    def _free(self, found: Found, lease: Lease) -> bool:
+        """The holder's item does not exist; nobody will ever release this."""
+        free = Update(
+            found.key,
+            remove=("job_id", "expires_at", *items.NOT_DUE),
+            when=(Equals("job_id", lease.job_id), Equals("fence", lease.fence)),
+        )
+        carry_out(self.world, Transaction("free_orphan", {LEASE: free}), applied=lambda: False)
+        self._log("orphan_freed", job_id=lease.job_id, lease=found.key.pk)
+        return True
+
+    # --- 4. held jobs -------------------------------------------------------------------------
+
+    def _admit(self, found: Found) -> bool:
+        """Admit, then look again later while anybody is still held."""
+        tenant, lane = str(found.item["tenant"]), Lane(str(found.item["lane"]))
+        admitted = admit_held(self.world, tenant, lane)
+        at = int(str(found.item[Index.DUE.sk]))
+        item = insist(self.world, lambda: self.world.store.get(found.key)) or {}
+        held = int(str(item.get("held", 0)))
+        if held > 0:
+            later = self.world.runtime.now() + ms(self.world.timing.dispatch_grace)
+            update = Update(found.key, set={Index.DUE.sk: later}, when=(Equals(Index.DUE.sk, at),))
+        else:
+            update = Update(
+                found.key,
+                remove=items.NOT_DUE,
+                when=(Equals(Index.DUE.sk, at), *transactions.NOBODY_HELD),
+            )
+        try:
+            self.world.store.transact("look_again", [update])
+        except (Refused, OutcomeUnknown) as error:
+            self._log("look_again_left", tenant=tenant, why=str(error))
+        return admitted > 0
+
+    # --- 5. clean-up --------------------------------------------------------------------------
+
+    def _cleanup(self, found: Found) -> bool:
+        job = insist(self.world, lambda: read_job(self.world, str(found.item["id"])))
+        if job is None or not job.cleanup:
+            return False
+        clean_up(self.world, job)
+        return True
+
+    def _log(self, action: str, **fields: object) -> None:
+        self.world.telemetry.log(action, **fields)

@@ -1,0 +1,89 @@
+"""Carrying a transaction out until its outcome is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from .errors import FairlaneError, OutcomeUnknown, Refused, Transient
+from .timing import backoff_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .errors import Reason
+    from .ports import World
+    from .transactions import Transaction
+
+TRIES: Final = 6
+BASE: Final = 0.05
+CAP: Final = 2.0
+"""Seconds between tries; together they stay well under a chunk's time."""
+
+T = TypeVar("T")
+
+
+class Rejected(FairlaneError):
+    """A condition of the transaction did not hold; nothing was written."""
+
+    def __init__(self, action: str, reasons: Mapping[str, Reason]) -> None:
+        self.reasons = reasons
+        """The objections, by role of the write."""
+        super().__init__(f"{action} refused by {', '.join(reasons) or 'the store'}")
+
+
+class Unsettled(Transient):
+    """Replies were lost, and whether the transaction took effect could not be read."""
+
+
+def carry_out(world: World, transaction: Transaction, applied: Callable[[], bool]) -> None:
+    """Write it once, and know that it was.
+
+    applied: reads whether the transaction has taken effect; asked after a lost reply, and after a
+    refusal that may be the answer to our own earlier try. Contention is retried with jitter.
+    Raises Rejected (nothing written), Transient when it could not be written in a few tries, or
+    Unsettled when it can't be known.
+    """
+    roles = list(transaction.writes)
+    unsure = False
+    for attempt in range(TRIES):
+        asked: int | None = None
+        try:
+            world.store.transact(transaction.action, list(transaction.writes.values()))
+        except OutcomeUnknown:
+            unsure = True
+        except Transient as error:
+            asked = error.retry_after_ms
+        except Refused as refused:
+            if not refused.only_contention:
+                if unsure and insist(world, applied):
+                    return
+                raise Rejected(transaction.action, _by_role(roles, refused)) from refused
+        else:
+            return
+        if unsure and insist(world, applied):
+            return
+        pause(world, attempt, asked)
+    if unsure:
+        raise Unsettled(f"{transaction.action}: replies lost, and not found written")
+    raise Transient(f"{transaction.action}: no clear answer after {TRIES} tries")
+
+
+def insist(world: World, call: Callable[[], T]) -> T:
+    """The call's result, retried a few times when it raises Transient."""
+    for attempt in range(TRIES - 1):
+        try:
+            return call()
+        except Transient as error:
+            pause(world, attempt, error.retry_after_ms)
+    return call()
+
+
+def pause(world: World, attempt: int, asked_ms: int | None = None) -> None:
+    runtime = world.runtime
+    runtime.sleep(
+        backoff_ms(attempt, base=BASE, cap=CAP, random=runtime.random(), asked_ms=asked_ms)
+    )
+
+
+def _by_role(roles: list[str], refused: Refused) -> dict[str, Reason]:
+    return {role: reason for role, reason in zip(roles, refused.reasons, strict=False) if reason}

@@ -1,0 +1,212 @@
+"""Creating a job: subject, slot, job and dispatch in one transaction, then the message at once.
+
+A subject that is taken is refused here, and nothing is left behind; nothing ever waits in a queue
+for another job to finish.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from . import placing
+from .cleanup import release_if_held
+from .dispatching import send_now
+from .errors import Transient
+from .items import lease_of
+from .limits import INLINE_ID_BYTES
+from .measures import Measure
+from .model import Job, Lease
+from .reading import read_job
+from .routing import lane_for
+from .settle import Rejected, Unsettled, carry_out, insist
+from .sources import lines
+from .states import State
+from .timing import ms
+from .transactions import JOB, LEASE, SLOTS
+
+if TYPE_CHECKING:
+    from .errors import Reason
+    from .ports import World
+    from .requests import Accepted
+    from .transactions import Transaction
+
+MAX_LOOKS: Final = 8
+
+
+@dataclass(frozen=True)
+class Created:
+    job: Job
+    replayed: bool = False
+    """The same request had created it before."""
+
+
+@dataclass(frozen=True)
+class Busy:
+    """Another job holds the subject."""
+
+    job_id: str
+    state: State | None
+    """None when that job could not be read."""
+
+
+def submit(
+    world: World, tenant: str, request: Accepted, *, idempotency: str | None = None
+) -> Created | Busy:
+    """Create the job, or say who is in the way.
+
+    idempotency: hash of the client's key and request; an active job that carries it is the
+    answer to this request. Raises Transient (nothing was created).
+    """
+    job = _new_job(world, tenant, request, idempotency)
+    if job.payload is not None:
+        name, blocks = job.payload, list(lines(request.ids))
+        insist(world, lambda: world.payloads.put(name, blocks))
+    try:
+        outcome = _Placing(world, job).place()
+    except Unsettled:
+        raise  # the job may exist after all, and would need its ids
+    except Transient:
+        _drop_payload(world, job)
+        raise
+    if not isinstance(outcome, Created) or outcome.replayed:
+        _drop_payload(world, job)
+        return outcome
+    world.telemetry.log(
+        "job_created",
+        job_id=job.id,
+        tenant=tenant,
+        subject=job.subject,
+        operation=job.operation,
+        lane=job.lane.value,
+        total=job.total,
+        held=outcome.job.held,
+    )
+    if not outcome.job.held:
+        send_now(world, outcome.job)
+    return outcome
+
+
+def _new_job(world: World, tenant: str, request: Accepted, idempotency: str | None) -> Job:
+    now = world.runtime.now()
+    id_ = f"{now:012x}{world.runtime.token()}"
+    inline = sum(len(i.encode()) + 3 for i in request.ids) <= INLINE_ID_BYTES
+    return Job(
+        id=id_,
+        tenant=tenant,
+        subject=request.subject,
+        operation=request.operation,
+        params=request.params,
+        lane=lane_for(len(request.ids), world.limits),
+        state=State.QUEUED,
+        ids=request.ids if inline else None,
+        payload=None if inline else f"ids/{id_}",
+        total=len(request.ids),
+        duplicates=request.duplicates,
+        tolerated_failure_percent=request.tolerated_failure_percent,
+        labels=request.labels,
+        fence=placing.first_fence(world),
+        created_at=now,
+        idempotency=idempotency,
+    )
+
+
+def _drop_payload(world: World, job: Job) -> None:
+    """Best effort: what is left is removed by the bucket's own rule for orphans."""
+    if job.payload is None:
+        return
+    try:
+        world.payloads.delete(job.payload)
+    except Transient as error:
+        world.telemetry.log("payload_left", job_id=job.id, why=str(error))
+
+
+@dataclass
+class _Placing:
+    """Tries until the job has its place or somebody is known to be in the way."""
+
+    world: World
+    job: Job
+    held: bool = False
+
+    def place(self) -> Created | Busy:
+        outcome = self._create()
+        for _ in range(MAX_LOOKS):
+            if isinstance(outcome, Created | Busy):
+                return outcome
+            outcome = self._answer(outcome)
+        raise Transient("the subject keeps changing hands")
+
+    def _placed(self) -> Job:
+        return placing.placed(self.world, self.job, held=self.held)
+
+    def _create(self) -> Created | Busy | Rejected:
+        placed = self._placed()
+        return self._try(placed, placing.create(self.world, placed))
+
+    def _try(self, placed: Job, transaction: Transaction) -> Created | Rejected:
+        try:
+            carry_out(self.world, transaction, applied=self._exists)
+        except Rejected as rejected:
+            return rejected
+        return Created(placed)
+
+    def _exists(self) -> bool:
+        return read_job(self.world, self.job.id) is not None
+
+    def _answer(self, rejected: Rejected) -> Created | Busy | Rejected:
+        """What a refusal means, and the next try."""
+        if reason := rejected.reasons.get(LEASE):
+            return self._subject_refused(reason)
+        if SLOTS in rejected.reasons:
+            self.held = True
+        elif JOB in rejected.reasons:
+            raise Transient("the job's id is taken")
+        return self._create()
+
+    def _subject_refused(self, reason: Reason) -> Created | Busy | Rejected:
+        lease = Lease(fence=0) if reason.item is None else lease_of(reason.item)
+        if lease.job_id is None:
+            # Free, but its fence is past our clock.
+            fence = placing.first_fence(self.world, lease)
+            self.job = self.job.model_copy(update={"fence": fence})
+            return self._create()
+        if lease.job_id == self.job.id:
+            return Created(self._placed())  # our own write, met by a retry of the client library
+        return self._holder(lease, lease.job_id)
+
+    def _holder(self, lease: Lease, holder_id: str) -> Created | Busy | Rejected:
+        holder = insist(self.world, lambda: read_job(self.world, holder_id))
+        if holder is None:
+            return Busy(holder_id, None)
+        if self.job.idempotency is not None and holder.idempotency == self.job.idempotency:
+            return Created(holder, replayed=True)
+        if holder.state.terminal:
+            release_if_held(self.world, holder)
+            return self._create()
+        if self._may_take_over(lease, holder):
+            return self._take_over(lease, holder)
+        return Busy(holder.id, holder.state)
+
+    def _may_take_over(self, lease: Lease, holder: Job) -> bool:
+        """Its own redelivery must have had its chance first."""
+        if lease.expires_at is None or lease.fence != holder.fence:
+            return False
+        if holder.state not in {State.RUNNING, State.CANCELLING}:
+            return False
+        dead_since = lease.expires_at + ms(self.world.timing.takeover_grace)
+        return self.world.runtime.now() > dead_since
+
+    def _take_over(self, lease: Lease, holder: Job) -> Created | Rejected:
+        fence = placing.first_fence(self.world, lease)
+        self.job = self.job.model_copy(update={"fence": fence})
+        placed = self._placed()
+        outcome = self._try(placed, placing.take_over(self.world, placed, lease, holder))
+        if isinstance(outcome, Created):
+            self.world.telemetry.count(
+                Measure.TAKEOVERS, lane=holder.lane, operation=holder.operation
+            )
+            self.world.telemetry.log(
+                "taken_over", job_id=self.job.id, tenant=self.job.tenant, old_job_id=holder.id
+            )
+        return outcome
