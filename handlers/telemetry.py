@@ -19,6 +19,8 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from .jobs.model import Lane
 
 _one_line: Final = partial(json.dumps, default=str, skipkeys=True, separators=(",", ":"))
@@ -75,15 +77,19 @@ def logger_of(service: str, stream: IO[str] | None = None) -> Logger:
     )
 
 
-def log_line(logger: Logger, action: str, *, stacklevel: int = 1, **fields: object) -> None:
+def log_line(logger: Logger, action: str, /, **fields: object) -> None:
     """One line about an action. A field that holds an exception makes the line an error, with the
     exception's traceback; all others are information."""
+    _write(logger, action, fields)
+
+
+def _write(logger: Logger, action: str, fields: Mapping[str, object]) -> None:
     error = next((value for value in fields.values() if isinstance(value, BaseException)), None)
     write = logger.error if error else logger.info
     write(
         action,
         exc_info=error,
-        stacklevel=stacklevel + 2,
+        stacklevel=4,  # the caller of the caller: not this module
         extra={"action": action, **{_free(name): value for name, value in fields.items()}},
     )
 
@@ -108,7 +114,7 @@ class EmfTelemetry:
 
     def log(self, action: str, **fields: object) -> None:
         try:
-            log_line(self.logger, action, stacklevel=2, **fields)
+            _write(self.logger, action, fields)
         except Exception as error:  # noqa: BLE001  # a line is never worth a job
             self._failed(action, error)
 
@@ -148,4 +154,4 @@ class EmfTelemetry:
 
     def _failed(self, what: str, error: Exception) -> None:
         with suppress(Exception):  # nowhere is left to tell it
-            log_line(self.logger, "telemetry_failed", about=what, error=error)
+            _write(self.logger, "telemetry_failed", {"about": what, "error": error})
