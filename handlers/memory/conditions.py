@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, TypeGuard
 
 from ..jobs.store import AnyOf, AtMost, Below, Differs, Equals, Missing, Present
-from ..jobs.values import storable
 
 if TYPE_CHECKING:
     from ..jobs.store import Condition, Item, Value, When
@@ -16,24 +15,6 @@ if TYPE_CHECKING:
 def holds(when: When, item: Item) -> bool:
     """Whether all conditions hold for the item; a missing item is an empty one."""
     return all(_holds(condition, item) for condition in when)
-
-
-def check_operands(when: When) -> None:
-    """Raise TypeError or BadValue for an operand that can't be compared with anything."""
-    for condition in when:
-        match condition:
-            case AnyOf(conditions):
-                if not conditions:
-                    raise ValueError("AnyOf needs at least one condition")
-                check_operands(conditions)
-            case Below(name, value) | AtMost(name, value):
-                if _kind(value) not in {"number", "text"}:
-                    raise TypeError(f"{name!r} can't be ordered against {value!r}")
-                storable({name: value})
-            case Equals(name, value) | Differs(name, value):
-                storable({name: value})
-            case Missing() | Present():
-                pass
 
 
 def _holds(condition: Condition, item: Item) -> bool:

@@ -9,7 +9,8 @@ from ..jobs.errors import Reason, Refused
 from ..jobs.record_schema import RecordSchema
 from ..jobs.store import Found, Index, Key, Page, Table
 from ..jobs.values import copied
-from .writes import check_shape, outcome
+from ..jobs.wellformed import check_transaction
+from .writes import outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -82,7 +83,7 @@ class MemoryStore:
             return _page(found, ("pk", "sk"), descending=False, limit=limit, after=after)
 
     def transact(self, action: str, writes: Sequence[Write]) -> None:  # noqa: ARG002 - the port's
-        check_shape(writes)
+        check_transaction(writes)
         with self._lock:
             results = [outcome(w, self._items.get(w.key), self._key_names) for w in writes]
             reasons = [result if isinstance(result, Reason) else None for result in results]

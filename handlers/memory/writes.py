@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ..jobs.errors import Reason, Why
-from ..jobs.store import MAX_ACTIONS, Check, Delete, Index, Key, Put, Table, Update
+from ..jobs.store import Check, Delete, Index, Key, Put, Table, Update
 from ..jobs.values import MAX_ITEM_BYTES, BadValue, copied, number, size_of, storable
-from .conditions import check_operands, holds
+from ..jobs.wellformed import check_values
+from .conditions import holds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from typing import TypeAlias
 
     from ..jobs.store import Item, Value, Write
 
     KeyNames: TypeAlias = Mapping[Table, tuple[str, str]]
-
-_MAX_PK: Final = 2048
-_MAX_SK: Final = 1024
-
-
-def check_shape(writes: Sequence[Write]) -> None:
-    """Raise ValueError for a transaction that is wrong whatever the data."""
-    if not 1 <= len(writes) <= MAX_ACTIONS:
-        raise ValueError(f"{len(writes)} writes in one transaction, not 1 to {MAX_ACTIONS}")
-    if len({write.key for write in writes}) != len(writes):
-        raise ValueError("two writes on one item in one transaction")
-    for write in writes:
-        if isinstance(write, Check) and not write.when:
-            raise ValueError("a check without a condition")
-        if isinstance(write, Update):
-            _check_update(write)
 
 
 def outcome(write: Write, old: Item | None, names: KeyNames) -> dict[str, Value] | Reason | None:
@@ -42,8 +27,7 @@ def outcome(write: Write, old: Item | None, names: KeyNames) -> dict[str, Value]
     Raises TypeError for a value or operand that is of no storable type.
     """
     try:
-        _check_key(write.key)
-        check_operands(write.when)
+        check_values(write)
         new = _written(write, old)
     except BadValue as error:
         return Reason(Why.INVALID, message=str(error))
@@ -76,20 +60,6 @@ def _updated(write: Update, old: Item) -> dict[str, Value]:
             raise BadValue(f"attribute {name!r} is not a number to add to")
         added[name] = number(Decimal(before) + amount)
     return {**kept, **storable(write.set), **added}
-
-
-def _check_update(write: Update) -> None:
-    paths = [*write.set, *write.add, *write.remove]
-    if not paths:
-        raise ValueError("an update that changes nothing")
-    if len(set(paths)) != len(paths):
-        raise ValueError("an update names one attribute twice")
-
-
-def _check_key(key: Key) -> None:
-    storable({"pk": key.pk, "sk": key.sk})
-    if not 1 <= len(key.pk.encode()) <= _MAX_PK or not 1 <= len(key.sk.encode()) <= _MAX_SK:
-        raise BadValue(f"a key part is empty or too long: {key.pk[:40]!r}, {key.sk[:40]!r}")
 
 
 def _check_item(key: Key, item: Item) -> None:

@@ -1,0 +1,1 @@
+"""Every port on AWS, over low-level clients that ``bootstrap`` makes."""

@@ -1,0 +1,49 @@
+"""Items to and from DynamoDB's attribute values."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
+
+from ..jobs.values import storable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..jobs.store import Item, Value
+
+Attributes: TypeAlias = dict[str, Any]
+"""Attribute values by name, such as ``{"price": {"N": "1.5"}}``."""
+
+_WHOLE: Final = re.compile(r"-?[0-9]{1,38}")
+
+
+class _Reader(TypeDeserializer):
+    def deserialize(self, value: Any) -> Any:
+        """A number written as plain digits is an int; any other stays the Decimal it was."""
+        text = value.get("N")
+        if text is None:
+            return super().deserialize(value)
+        return int(text) if _WHOLE.fullmatch(text) else Decimal(text)
+
+
+_writer: Final = TypeSerializer()
+_reader: Final = _Reader()
+
+
+def encode(item: Item) -> Attributes:
+    """Raises TypeError and BadValue like ``values.storable``."""
+    return {name: _writer.serialize(value) for name, value in storable(item).items()}
+
+
+def encode_one(name: str, value: Value) -> dict[str, Any]:
+    """The value alone; the name is for errors."""
+    return encode({name: value})[name]  # type: ignore[no-any-return]  # untyped by nature
+
+
+def decode(attributes: Mapping[str, Any]) -> dict[str, Value]:
+    """The item. Sets and binary values of a team's own table come as boto3 reads them."""
+    return {name: _reader.deserialize(value) for name, value in attributes.items()}

@@ -1,0 +1,40 @@
+"""How clients wait and retry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from botocore.config import Config
+
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
+
+LONGEST_POLL: Final = 20
+"""Seconds SQS may take to answer a receive."""
+CONNECT_TIMEOUT: Final = 2.0
+READ_TIMEOUT: Final = 6.0
+ATTEMPTS: Final = 3
+
+
+def config(*, long_poll: bool = False, connections: int = 10) -> Config:
+    """The configuration of a client.
+
+    long_poll: for the SQS client of a worker, whose answers take up to 20 s. connections: threads
+    that use the client at once. Three attempts at most, with the SDK's own jitter: the rules retry
+    on top of that, and know what a retry may do.
+    """
+    return Config(
+        connect_timeout=CONNECT_TIMEOUT,
+        read_timeout=READ_TIMEOUT + (LONGEST_POLL if long_poll else 0),
+        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        max_pool_connections=connections,
+        tcp_keepalive=True,
+        user_agent_extra="fairlane",
+    )
+
+
+def retries_by_itself(client: BaseClient) -> bool:
+    """Whether the SDK may send a request more than once, so that a failure to connect does not
+    prove that nothing was sent before."""
+    retries = getattr(client.meta.config, "retries", None) or {}
+    return bool(retries.get("total_max_attempts") != 1)

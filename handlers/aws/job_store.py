@@ -1,0 +1,203 @@
+"""The control table, and transactions over it and the record table, in DynamoDB."""
+
+from __future__ import annotations
+
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, Final
+
+from ..jobs.errors import Reason, Refused, Why
+from ..jobs.store import Check, Delete, Found, Index, Key, Page, Put, Table, Update
+from ..jobs.values import MAX_ITEM_BYTES, BadValue, size_of
+from ..jobs.wellformed import check_transaction, check_values
+from .attributes import decode, encode
+from .clients import retries_by_itself
+from .errors import reading, writing
+from .expressions import condition_parameters, update_parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from ..jobs.record_schema import RecordSchema
+    from ..jobs.store import Cursor, Item, Write
+
+CONTROL_KEY: Final = ("pk", "sk")
+_ALL_OLD: Final = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+
+
+class DynamoStore:
+    """``Store`` on DynamoDB. The indexes have to project all attributes."""
+
+    def __init__(
+        self,
+        client: DynamoDBClient,
+        *,
+        control_table: str,
+        records_table: str,
+        schema: RecordSchema,
+    ) -> None:
+        self._client = client
+        self._tables = {Table.CONTROL: control_table, Table.RECORDS: records_table}
+        self._keys = {Table.CONTROL: CONTROL_KEY, Table.RECORDS: (schema.tenant, schema.id)}
+
+    def get(self, key: Key) -> Item | None:
+        with reading():
+            answer = self._client.get_item(**self._place(key), ConsistentRead=True)
+        return self._item(key.table, answer["Item"]) if "Item" in answer else None
+
+    def query(
+        self,
+        index: Index,
+        partition: str,
+        *,
+        up_to: int | None = None,
+        descending: bool = False,
+        limit: int = 100,
+        after: Cursor | None = None,
+    ) -> Page:
+        if up_to is not None and index is not Index.DUE:
+            raise ValueError(f"index {index} is not sorted by a number")
+        names, values = {"#pk": index.pk}, {":pk": partition}
+        condition = "#pk = :pk"
+        bound: dict[str, Any] = {}
+        if up_to is not None:
+            condition, names["#sk"], bound = condition + " AND #sk <= :sk", index.sk, {":sk": up_to}
+        return self._query(
+            limit,
+            after,
+            IndexName=index.value,
+            KeyConditionExpression=condition,
+            ExpressionAttributeNames=names,
+            ExpressionAttributeValues=encode({**values, **bound}),
+            ScanIndexForward=not descending,
+        )
+
+    def query_partition(
+        self, pk: str, *, sk_prefix: str, limit: int = 100, after: Cursor | None = None
+    ) -> Page:
+        values = {":pk": pk, ":prefix": sk_prefix} if sk_prefix else {":pk": pk}
+        begins = " AND begins_with(sk, :prefix)" if sk_prefix else ""
+        return self._query(
+            limit,
+            after,
+            KeyConditionExpression=f"pk = :pk{begins}",
+            ExpressionAttributeValues=encode(values),
+            ConsistentRead=True,
+        )
+
+    def transact(self, action: str, writes: Sequence[Write]) -> None:  # noqa: ARG002 - for wrappers that log or interrupt by it
+        check_transaction(writes)
+        calls = self._calls(writes)
+
+        def item_at(position: int, item: Mapping[str, Any]) -> Item:
+            return self._item(writes[position].key.table, item)
+
+        retries = retries_by_itself(self._client)
+        with writing(len(writes), item_at, may_have_retried=retries):
+            if len(writes) == 1 and _repeatable(writes[0]):
+                self._single(writes[0], calls[0])
+            else:
+                actions: list[Any] = [
+                    {_verb(write): call} for write, call in zip(writes, calls, strict=True)
+                ]
+                # One token per transaction: what the SDK repeats after a lost reply is done once.
+                self._client.transact_write_items(
+                    TransactItems=actions, ClientRequestToken=token_hex(16)
+                )
+
+    def _calls(self, writes: Sequence[Write]) -> list[dict[str, Any]]:
+        """The arguments of each write. Raises Refused, naming the writes that can't be made."""
+        calls: list[dict[str, Any]] = []
+        reasons: list[Reason | None] = []
+        for write in writes:
+            try:
+                calls.append(self._call(write))
+                reasons.append(None)
+            except BadValue as error:
+                reasons.append(Reason(Why.INVALID, message=str(error)))
+        if any(reasons):
+            raise Refused(reasons)
+        return calls
+
+    def _call(self, write: Write) -> dict[str, Any]:
+        check_values(write)
+        match write:
+            case Put():
+                _check_size(write.item)
+                key = dict(zip(self._keys[write.key.table], _parts(write.key), strict=True))
+                place = {
+                    "TableName": self._tables[write.key.table],
+                    "Item": encode({**write.item, **key}),
+                }
+                parameters = condition_parameters(write.when)
+            case Update():
+                _check_size(write.set)
+                place, parameters = self._place(write.key), update_parameters(write)
+            case Delete() | Check():
+                place, parameters = self._place(write.key), condition_parameters(write.when)
+        return {**place, **parameters, **_ALL_OLD}
+
+    def _single(self, write: Write, call: dict[str, Any]) -> None:
+        match write:
+            case Put():
+                self._client.put_item(**call)
+            case Update():
+                self._client.update_item(**call)
+            case _:
+                self._client.delete_item(**call)
+
+    def _query(self, limit: int, after: Cursor | None, **parameters: Any) -> Page:
+        if limit < 1:
+            raise ValueError(f"limit {limit} is not at least 1")
+        if after is not None:
+            parameters["ExclusiveStartKey"] = encode(after)
+        with reading():
+            answer = self._client.query(
+                TableName=self._tables[Table.CONTROL], Limit=limit, **parameters
+            )
+        found = tuple(self._found(item) for item in answer["Items"])
+        last = answer.get("LastEvaluatedKey")
+        return Page(found, _cursor(last) if last else None)
+
+    def _found(self, attributes: Mapping[str, Any]) -> Found:
+        pk, sk = (attributes[name]["S"] for name in CONTROL_KEY)
+        return Found(Key(pk, sk), self._item(Table.CONTROL, attributes))
+
+    def _item(self, table: Table, attributes: Mapping[str, Any]) -> Item:
+        key = self._keys[table]
+        return decode({name: value for name, value in attributes.items() if name not in key})
+
+    def _place(self, key: Key) -> dict[str, Any]:
+        names = self._keys[key.table]
+        return {
+            "TableName": self._tables[key.table],
+            "Key": encode(dict(zip(names, _parts(key), strict=True))),
+        }
+
+
+def _parts(key: Key) -> tuple[str, str]:
+    return key.pk, key.sk
+
+
+def _verb(write: Write) -> str:
+    return "ConditionCheck" if isinstance(write, Check) else type(write).__name__
+
+
+def _repeatable(write: Write) -> bool:
+    """Whether the SDK may send it twice after a lost reply: then it needs no transaction's token.
+    A counter would count twice, and a lone check has no call of its own."""
+    return not isinstance(write, Check) and not (isinstance(write, Update) and write.add)
+
+
+def _check_size(attributes: Item) -> None:
+    """Find the one that is too large, since DynamoDB refuses such a request without saying which.
+    Raises BadValue."""
+    if (size := size_of(attributes)) > MAX_ITEM_BYTES:
+        raise BadValue(f"an item of about {size} bytes; the most is {MAX_ITEM_BYTES}")
+
+
+def _cursor(key: Mapping[str, Any]) -> Cursor:
+    return {
+        name: value if isinstance(value, int) else str(value) for name, value in decode(key).items()
+    }

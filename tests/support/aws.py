@@ -1,0 +1,136 @@
+"""The adapters on moto: inside this process, with the same schema as the deployed tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import boto3
+from moto import mock_aws
+
+from handlers.aws.clients import config
+from handlers.aws.job_store import DynamoStore
+from handlers.aws.lane_queue import SqsLaneQueue
+from handlers.aws.payload_store import S3PayloadStore
+from handlers.aws.record_store import DynamoRecordStore
+from handlers.aws.runtime import SystemRuntime
+from handlers.jobs.record_schema import RecordSchema
+from handlers.jobs.store import Index
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
+
+    from handlers.jobs.ports import Runtime
+
+REGION: Final = "eu-west-1"
+CONTROL: Final = "control"
+RECORDS: Final = "records"
+BUCKET: Final = "payloads"
+
+
+@dataclass(frozen=True)
+class Clients:
+    dynamodb: DynamoDBClient
+    sqs: SQSClient
+    s3: S3Client
+
+
+@cache
+def clients() -> Clients:
+    """Clients as a deployment makes them; moto answers them only inside ``moto()``."""
+    return Clients(
+        dynamodb=boto3.client("dynamodb", region_name=REGION, config=config()),
+        sqs=boto3.client("sqs", region_name=REGION, config=config(long_poll=True)),
+        s3=boto3.client("s3", region_name=REGION, config=config()),
+    )
+
+
+@contextmanager
+def moto() -> Iterator[Clients]:
+    """An empty AWS with both tables and the bucket."""
+    with mock_aws():
+        made = clients()
+        create_tables(made.dynamodb)
+        made.s3.create_bucket(
+            Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION}
+        )
+        yield made
+
+
+def create_tables(client: DynamoDBClient, schema: RecordSchema | None = None) -> None:
+    """The control table with its indexes, and a record table."""
+    schema = schema or RecordSchema()
+    sorts = {index: "N" if index is Index.DUE else "S" for index in Index}
+    attributes = {"pk": "S", "sk": "S"}
+    for index in Index:
+        attributes |= {index.pk: "S", index.sk: sorts[index]}
+    client.create_table(
+        TableName=CONTROL,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=_keys("pk", "sk"),
+        AttributeDefinitions=_types(attributes),
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": index.value,
+                "KeySchema": _keys(index.pk, index.sk),
+                "Projection": {"ProjectionType": "ALL"},
+            }
+            for index in Index
+        ],
+    )
+    client.create_table(
+        TableName=RECORDS,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=_keys(schema.tenant, schema.id),
+        AttributeDefinitions=_types({schema.tenant: "S", schema.id: "S"}),
+    )
+
+
+def create_queue(client: SQSClient, name: str = "queue", *, visibility: int = 30) -> str:
+    """A standard queue; returns its address. visibility: seconds."""
+    answer = client.create_queue(QueueName=name, Attributes={"VisibilityTimeout": str(visibility)})
+    return answer["QueueUrl"]
+
+
+def job_store(made: Clients, schema: RecordSchema | None = None) -> DynamoStore:
+    return DynamoStore(
+        made.dynamodb,
+        control_table=CONTROL,
+        records_table=RECORDS,
+        schema=schema or RecordSchema(),
+    )
+
+
+def record_store(
+    made: Clients, runtime: Runtime | None = None, schema: RecordSchema | None = None
+) -> DynamoRecordStore:
+    return DynamoRecordStore(
+        made.dynamodb,
+        table=RECORDS,
+        schema=schema or RecordSchema(),
+        runtime=runtime or SystemRuntime(),
+    )
+
+
+def payload_store(made: Clients) -> S3PayloadStore:
+    return S3PayloadStore(made.s3, BUCKET, prefix="payloads/")
+
+
+def lane_queue(made: Clients, name: str = "queue") -> SqsLaneQueue:
+    return SqsLaneQueue(made.sqs, create_queue(made.sqs, name))
+
+
+def _keys(hash_name: str, range_name: str) -> list[Any]:
+    return [
+        {"AttributeName": hash_name, "KeyType": "HASH"},
+        {"AttributeName": range_name, "KeyType": "RANGE"},
+    ]
+
+
+def _types(attributes: dict[str, str]) -> list[Any]:
+    return [{"AttributeName": name, "AttributeType": kind} for name, kind in attributes.items()]
