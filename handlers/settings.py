@@ -25,7 +25,7 @@ class SettingsError(Exception):
 class Environment(BaseModel):
     """A set of settings that can be written to and read from environment variables."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", str_min_length=1)
 
     def to_env(self) -> dict[str, str]:
         """One string per leaf; None is left out."""
@@ -69,7 +69,7 @@ class AuthSettings(Environment):
     """What the authorizer needs. The tenant comes from a verified token and nothing else."""
 
     auth_jwks_url: str = Field(
-        pattern=r"^(https://.+|http://(127\.0\.0\.1|localhost|\[::1\])[:/].+)$"
+        pattern=r"^(https://.+|http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?/.+)$"
     )
     """The issuer's key set: https, or http on loopback."""
     auth_issuer: str = Field(min_length=1)

@@ -31,14 +31,14 @@ def require(
     """Raise BrokenRelation, naming both settings and their values, unless it holds."""
     if not holds:
         raise BrokenRelation(
-            f"{left} = {left_value:g} must be {relation} {right} = {right_value:g}: {why}"
+            f"{left} = {left_value:.12g} must be {relation} {right} = {right_value:.12g}: {why}"
         )
 
 
 class LaneTiming(BaseModel):
     """Seconds, for the jobs of one lane."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     heartbeat: float = Field(gt=0)
     lease_ttl: float = Field(gt=0)
@@ -100,7 +100,7 @@ class LaneTiming(BaseModel):
 class Timing(BaseModel):
     """Seconds. ``check`` holds the relations of both lanes and of the workers that serve them."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     small: LaneTiming
     bulk: LaneTiming
