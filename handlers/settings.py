@@ -58,6 +58,8 @@ class WorkSettings(Environment):
     limits: Limits = Limits()
     bulk_slots: int = Field(default=2, ge=1, le=64)
     """Jobs one bulk worker runs at once."""
+    bulk_poll_seconds: int = Field(default=20, ge=1, le=20)
+    """How long a free slot waits for a message; a stopping worker waits for it to end."""
 
     @model_validator(mode="after")
     def _relations(self) -> Self:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .ports import Delivery, LaneQueue
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,21 @@ class KeepMessage:
 
 
 Decision = DeleteMessage | KeepMessage
+
+
+def act(queue: LaneQueue, delivery: Delivery, decision: Decision) -> bool:
+    """Do with the message what was decided; True when it is gone.
+
+    Failing is harmless: the message comes back, and the next look decides again.
+    Raises Transient, ReceiptExpired.
+    """
+    receipt = decision.receipt or delivery.receipt
+    if isinstance(decision, DeleteMessage):
+        queue.delete(receipt)
+        return True
+    if decision.seconds is not None:
+        queue.set_visibility(receipt, decision.seconds)
+    return False
 
 
 class Stop(StrEnum):

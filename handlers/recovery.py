@@ -1,0 +1,29 @@
+"""The recovery Lambda: once a minute, what crashes left behind."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from .bootstrap import world
+from .jobs.recover import Recovery
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+SERVICE: Final = "recovery"
+RESERVE_MS: Final = 10_000
+"""Time left at which no further item is begun."""
+
+
+def handler(_event: object, context: LambdaContext) -> dict[str, int]:
+    """One bounded run; returns how many items of each kind it settled."""
+
+    def out_of_time() -> bool:
+        return context.get_remaining_time_in_millis() < RESERVE_MS
+
+    return Recovery(world(SERVICE), out_of_time).run()
+
+
+if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
+    world(SERVICE)

@@ -1,0 +1,79 @@
+"""The small lane's Lambda: one job per message, one message per invocation."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from aws_lambda_powertools.utilities.batch import (
+    BatchProcessor,
+    EventType,
+    process_partial_response,
+)
+
+from .bootstrap import world
+from .jobs.attempt import Worker
+from .jobs.errors import ReceiptExpired, Transient
+from .jobs.model import Lane
+from .jobs.outcomes import KeepMessage, act
+from .jobs.ports import Delivery
+from .jobs.run import on_message
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+    from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+SERVICE = "small_lane"
+
+
+class Kept(Exception):
+    """The message has to come back: reported to the event source mapping as failed."""
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+    """Run every message of the batch. Each decides for itself; none takes another with it."""
+
+    def run(record: SQSRecord) -> None:
+        _run(record, context)
+
+    # A processor of its own for each call: it collects the failures of one batch.
+    processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
+    return process_partial_response(
+        event=event, record_handler=run, processor=processor, context=context
+    )
+
+
+def _run(record: SQSRecord, context: LambdaContext) -> None:
+    here = world(SERVICE)
+    delivery = _delivery(record)
+    worker = Worker(
+        name=f"{context.aws_request_id}/{record.message_id}",
+        deadline=here.runtime.now() + context.get_remaining_time_in_millis(),
+    )
+    decision = on_message(here, delivery, worker)
+    if isinstance(decision, KeepMessage) or decision.receipt not in {None, delivery.receipt}:
+        # The mapping deletes with the handle it received; a newer one only we know.
+        try:
+            act(here.queues[Lane.SMALL], delivery, decision)
+        except (Transient, ReceiptExpired) as error:
+            here.telemetry.log("message_not_settled", message_id=record.message_id, why=str(error))
+    if isinstance(decision, KeepMessage):
+        raise Kept(decision.why)
+
+
+def _delivery(record: SQSRecord) -> Delivery:
+    attributes = record.raw_event["attributes"]
+    return Delivery(
+        body=record.body,
+        receipt=record.receipt_handle,
+        message_id=record.message_id,
+        receive_count=int(attributes["ApproximateReceiveCount"]),
+        sent_at=int(attributes["SentTimestamp"]),
+        first_received_at=int(attributes["ApproximateFirstReceiveTimestamp"]),
+    )
+
+
+if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
+    # While the function starts, not in its first job's dwell; bad settings stop it here.
+    world(SERVICE)

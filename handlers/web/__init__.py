@@ -1,0 +1,1 @@
+"""What the API says: jobs as JSON, problems, pages, idempotent creation."""

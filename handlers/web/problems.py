@@ -1,0 +1,64 @@
+"""Errors as problem+json (RFC 9457): the one place where they become HTTP."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from aws_lambda_powertools.event_handler import Response
+
+PROBLEM_JSON: Final = "application/problem+json"
+
+
+@dataclass
+class Problem(Exception):
+    """An answer that is not the one the client asked for."""
+
+    status: HTTPStatus
+    code: str
+    """Stable; clients may switch on it."""
+    detail: str
+    field: str | None = None
+    """Where the request is wrong, such as ``ids[3]``."""
+    retry_after: int | None = None
+    """Seconds."""
+    more: dict[str, object] | None = None
+
+    def response(self, request_id: str) -> Response[str]:
+        body: dict[str, object] = {
+            "type": f"urn:fairlane:problem:{self.code}",
+            "title": self.status.phrase,
+            "status": self.status.value,
+            "code": self.code,
+            "detail": self.detail,
+            **({"field": self.field} if self.field is not None else {}),
+            **(self.more or {}),
+            "request_id": request_id,
+        }
+        headers = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
+        return Response(
+            status_code=self.status.value,
+            content_type=PROBLEM_JSON,
+            body=json.dumps(body, separators=(",", ":")),
+            headers={**headers, "X-Request-Id": request_id},
+        )
+
+
+def bad_request(field: str, detail: str) -> Problem:
+    where = field or "body"
+    return Problem(HTTPStatus.BAD_REQUEST, "bad_request", f"{where}: {detail}", field=where)
+
+
+def not_found(what: str) -> Problem:
+    return Problem(HTTPStatus.NOT_FOUND, "not_found", what)
+
+
+def unavailable() -> Problem:
+    return Problem(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "unavailable",
+        "a dependency did not answer in time; nothing was changed",
+        retry_after=2,
+    )

@@ -1,0 +1,56 @@
+"""Jobs as clients see them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..jobs.model import Job
+
+BASE = "/v1/jobs"
+
+
+def location(job_id: str) -> str:
+    return f"{BASE}/{job_id}"
+
+
+def job_view(job: Job) -> dict[str, Any]:
+    """A JSON object; absent values are left out. Times are UTC, ISO 8601 with milliseconds."""
+    view = {
+        "id": job.id,
+        "url": location(job.id),
+        "operation": job.operation,
+        "subject": job.subject,
+        "lane": job.lane.value,
+        "state": job.state.value,
+        "end_reason": job.end_reason.value if job.end_reason else None,
+        "waiting_reason": job.waiting_reason.value if job.waiting_reason else None,
+        "message": job.message or None,
+        "total": job.total,
+        "duplicates": job.duplicates,
+        "succeeded": job.succeeded,
+        "failed": job.failed,
+        "skipped": job.skipped,
+        "percent": percent(job),
+        "attempt": job.attempt,
+        "created_at": timestamp(job.created_at),
+        "started_at": timestamp(job.started_at),
+        "finished_at": timestamp(job.finished_at),
+        "retry_at": timestamp(job.retry_at),
+        "dwell_ms": job.dwell_ms,
+        "labels": dict(job.labels) or None,
+    }
+    return {name: value for name, value in view.items() if value is not None}
+
+
+def percent(job: Job) -> int:
+    """Of the records settled; a job over none of them is done."""
+    return 100 if job.total == 0 else job.position * 100 // job.total
+
+
+def timestamp(at: int | None) -> str | None:
+    if at is None:
+        return None
+    text = datetime.fromtimestamp(at / 1000, tz=UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
