@@ -56,7 +56,7 @@ class BulkLane(Construct):
             "Service",
             cluster=self.cluster,
             task_definition=self.task,
-            desired_count=settings.bulk_lane.min_tasks,
+            # No desired count: a deployment would set it and stop workers that scaling started.
             vpc_subnets=network.subnets,
             assign_public_ip=False,
             # New tasks first: a deployment never leaves the lane without a worker.

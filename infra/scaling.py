@@ -21,10 +21,11 @@ GROWTH: Final = ((1, 1), (10, 2), (50, 4))
 
 def scale(service: ecs.FargateService, lane: Lane, settings: BulkLaneSettings) -> None:
     scope = Construct(service, "Scaling")
-    target = autoscaling.ScalableTarget(
+    # The plain resource: AWS scales ECS with its service-linked role, CDK would make another one.
+    target = autoscaling.CfnScalableTarget(
         scope,
         "Target",
-        service_namespace=autoscaling.ServiceNamespace.ECS,
+        service_namespace="ecs",
         resource_id=f"service/{service.cluster.cluster_name}/{service.service_name}",
         scalable_dimension="ecs:service:DesiredCount",
         min_capacity=settings.min_tasks,
@@ -34,7 +35,7 @@ def scale(service: ecs.FargateService, lane: Lane, settings: BulkLaneSettings) -
     _shrink(scope, target, lane, settings)
 
 
-def _grow(scope: Construct, target: autoscaling.ScalableTarget, lane: Lane) -> None:
+def _grow(scope: Construct, target: autoscaling.CfnScalableTarget, lane: Lane) -> None:
     policy = autoscaling.StepScalingAction(
         scope,
         "Grow",
@@ -67,7 +68,7 @@ def _grow(scope: Construct, target: autoscaling.ScalableTarget, lane: Lane) -> N
 
 def _shrink(
     scope: Construct,
-    target: autoscaling.ScalableTarget,
+    target: autoscaling.CfnScalableTarget,
     lane: Lane,
     settings: BulkLaneSettings,
 ) -> None:
@@ -96,5 +97,5 @@ def _shrink(
         evaluation_periods=settings.idle_minutes,
         comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_OR_EQUAL_TO_THRESHOLD,
         # A queue that reports nothing may hold anything.
-        treat_missing_data=cloudwatch.TreatMissingData.IGNORE,
+        treat_missing_data=cloudwatch.TreatMissingData.MISSING,
     ).add_alarm_action(actions.ApplicationScalingAction(policy))

@@ -67,7 +67,8 @@ class BulkLaneSettings(Part):
     """How tasks reach AWS: private endpoints and no way to the internet, or a NAT gateway (for
     workers that call webhooks)."""
     image_uri: str | None = Field(default=None, min_length=1)
-    """A ready image, for deploying without Docker; None builds the Dockerfile."""
+    """A ready image that needs no credentials to pull, for deploying without Docker; None builds
+    the Dockerfile."""
 
 
 class ApiSettings(Part):

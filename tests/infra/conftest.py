@@ -1,0 +1,50 @@
+"""Three templates, each synthesised once."""
+
+from __future__ import annotations
+
+import pytest
+
+from handlers.jobs.timing import Timing
+
+from .synthesis import Synthesised, settings_of, synthesise
+
+
+@pytest.fixture(scope="session")
+def stack() -> Synthesised:
+    """With the defaults of production."""
+    return synthesise(settings_of())
+
+
+@pytest.fixture(scope="session")
+def other() -> Synthesised:
+    """No bulk worker when there is nothing to do, no reserved concurrency, a NAT gateway, a
+    records table that was there before, and somebody to tell of alarms."""
+    return synthesise(
+        settings_of(
+            bulk_lane={"min_tasks": 0, "network": "nat"},
+            small_lane={"reserved_concurrency": None},
+            records={"table_name": "products", "tenant_key": "owner", "id_key": "sku"},
+            alarm_topic_arn="arn:aws:sns:eu-west-1:123456789012:alarms",
+        )
+    )
+
+
+@pytest.fixture(scope="session")
+def unsound() -> Synthesised:
+    """From settings that contradict each other, past their checks: what relations must see."""
+    sound = settings_of()
+    small = sound.timing.small.model_copy(
+        update={"visibility": 120, "max_receive_count": 3, "dlq_retention": 4 * 86_400}
+    )
+    bulk = sound.timing.bulk.model_copy(
+        update={"max_receive_count": 3, "dlq_retention": 4 * 86_400}
+    )
+    settings = sound.model_copy(
+        update={
+            "timing": sound.timing.model_copy(update={"small": small, "bulk": bulk}),
+            "small_lane": sound.small_lane.model_copy(update={"reserved_concurrency": 50}),
+        }
+    )
+    with pytest.MonkeyPatch.context() as unchecked:
+        unchecked.setattr(Timing, "check", lambda _: None)
+        return synthesise(settings)

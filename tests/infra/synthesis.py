@@ -1,0 +1,85 @@
+"""Synthesis for tests, and templates as values that can be asked and spoiled."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from infra.settings import DeploySettings
+from infra.stacks import FairlaneStack
+
+# isort: split
+# infra comes first: it names the Node that runs the CDK's engine.
+import aws_cdk as cdk
+from aws_cdk.assertions import Template
+
+ROOT: Final = Path(__file__).parents[2]
+CDK_JSON: Final = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
+
+AUTH: Final = {
+    "auth_jwks_url": "https://issuer.example/keys",
+    "auth_issuer": "https://issuer.example/",
+    "auth_audience": "fairlane",
+}
+
+Properties = dict[str, Any]
+
+
+def settings_of(**chosen: object) -> DeploySettings:
+    return DeploySettings.read({"auth": AUTH, **chosen})
+
+
+def context_of(**chosen: object) -> dict[str, Any]:
+    # No stack is bundled: a template does not depend on the wheels.
+    return {**CDK_JSON, "fairlane": {"auth": AUTH, **chosen}, "aws:cdk:bundling-stacks": []}
+
+
+def synthesise(settings: DeploySettings) -> Synthesised:
+    app = cdk.App(context=context_of())
+    stack = FairlaneStack(app, settings.stack_name, settings=settings)
+    return Synthesised(Template.from_stack(stack).to_json())
+
+
+@dataclass(frozen=True)
+class Synthesised:
+    """A template. ``properties`` by logical id; ids hold their constructs' names."""
+
+    template: Mapping[str, Any]
+
+    def of(self, kind: str) -> dict[str, Properties]:
+        """Properties of every resource of the type, such as ``SQS::Queue``, by logical id."""
+        return {
+            id_: resource.get("Properties", {})
+            for id_, resource in self.template["Resources"].items()
+            if resource["Type"] == f"AWS::{kind}"
+        }
+
+    def find(self, kind: str, part: str) -> str:
+        """The id of the one resource of the type with this in its id."""
+        (found,) = [id_ for id_ in self.of(kind) if part in id_]
+        return found
+
+    def properties(self, kind: str, part: str) -> Properties:
+        return self.of(kind)[self.find(kind, part)]
+
+    def spoiled(self, kind: str, part: str, **changed: object) -> Synthesised:
+        """A copy in which these properties of one resource are different; None takes one out."""
+        template = copy.deepcopy(dict(self.template))
+        properties = template["Resources"][self.find(kind, part)]["Properties"]
+        properties.update(changed)
+        for name, value in changed.items():
+            if value is None:
+                del properties[name]
+        return Synthesised(template)
+
+
+def referred(value: object) -> str:
+    """The logical id a Ref or GetAtt points to."""
+    match value:
+        case {"Ref": str() as id_} | {"Fn::GetAtt": [str() as id_, *_]}:
+            return id_
+    raise AssertionError(f"no reference: {value}")

@@ -1,0 +1,50 @@
+"""The front door: every route asks who calls."""
+
+from __future__ import annotations
+
+import json
+
+from .synthesis import Synthesised, referred
+
+
+def test_no_route_is_open(stack: Synthesised) -> None:
+    methods = stack.of("ApiGateway::Method")
+    authorizer = stack.find("ApiGateway::Authorizer", "Token")
+    assert methods
+    for id_, method in methods.items():
+        assert method["AuthorizationType"] == "CUSTOM", id_
+        assert referred(method["AuthorizerId"]) == authorizer
+
+
+def test_the_verdict_is_about_the_token(stack: Synthesised) -> None:
+    (authorizer,) = stack.of("ApiGateway::Authorizer").values()
+    assert authorizer["Type"] == "TOKEN"
+    assert authorizer["IdentitySource"] == "method.request.header.Authorization"
+    assert authorizer["AuthorizerResultTtlInSeconds"] == 60
+
+
+def test_it_is_an_api_a_web_acl_can_protect(stack: Synthesised) -> None:
+    (api,) = stack.of("ApiGateway::RestApi").values()
+    assert api["EndpointConfiguration"]["Types"] == ["REGIONAL"]
+
+
+def test_calls_are_logged_and_bodies_are_not(stack: Synthesised) -> None:
+    (stage,) = stack.of("ApiGateway::Stage").values()
+    fields = json.loads(stage["AccessLogSetting"]["Format"])
+    assert fields["tenant"] == "$context.authorizer.tenant"
+    (settings,) = stage["MethodSettings"]
+    assert settings["DataTraceEnabled"] is False
+    assert settings["ThrottlingRateLimit"] == 500
+    assert settings["ThrottlingBurstLimit"] == 1000
+
+
+def test_the_gateways_own_errors_are_problems_too(stack: Synthesised) -> None:
+    answers = stack.of("ApiGateway::GatewayResponse").values()
+    assert {answer["ResponseType"] for answer in answers} == {"DEFAULT_4XX", "DEFAULT_5XX"}
+    for answer in answers:
+        header = answer["ResponseParameters"]["gatewayresponse.header.Content-Type"]
+        assert header == "'application/problem+json'"
+        body = answer["ResponseTemplates"]["application/json"]
+        # The message comes with its own quotes.
+        filled = body.replace("$context.error.messageString", '"Unauthorized"')
+        assert json.loads(filled)["title"] == "Unauthorized"

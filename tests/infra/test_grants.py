@@ -1,0 +1,127 @@
+"""Who may do what: enough for the protocol, and nothing by wildcard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from .synthesis import Properties, Synthesised, referred
+
+TRANSACT = {
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:ConditionCheckItem",
+}
+WORKERS = ("SmallLane", "BulkLane")
+ROLES = {
+    "SmallLane": "SmallLaneRole",
+    "BulkLane": "BulkLaneTaskTaskRole",
+    "Api": "ApiRole",
+    "Recovery": "RecoveryRole",
+}
+
+
+def statements(stack: Synthesised, role: str) -> Iterator[Properties]:
+    for policy in stack.of("IAM::Policy").values():
+        if any(referred(attached).startswith(role) for attached in policy["Roles"]):
+            yield from policy["PolicyDocument"]["Statement"]
+
+
+def actions_on(stack: Synthesised, who: str, resource: str) -> set[str]:
+    """Actions a part may take on the resource whose logical id starts so (itself, not parts)."""
+    return {
+        str(action)
+        for statement in statements(stack, ROLES[who])
+        if any(_is(target, resource) for target in _listed(statement["Resource"]))
+        for action in _listed(statement["Action"])
+    }
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
+
+
+def _is(target: object, resource: str) -> bool:
+    return isinstance(target, dict) and (
+        target.get("Fn::GetAtt", [""])[0].startswith(resource)
+        or any(
+            isinstance(part, dict) and part.get("Fn::GetAtt", [""])[0].startswith(resource)
+            for part in target.get("Fn::Join", ["", []])[1][:1]
+        )
+    )
+
+
+@pytest.mark.parametrize("who", ROLES)
+def test_a_transaction_over_jobs_may_check_conditions(stack: Synthesised, who: str) -> None:
+    assert actions_on(stack, who, "StorageControl") >= {*TRANSACT, "dynamodb:GetItem"}
+
+
+@pytest.mark.parametrize("who", WORKERS)
+def test_a_chunk_may_read_change_and_check_records(stack: Synthesised, who: str) -> None:
+    assert actions_on(stack, who, "StorageRecords") >= {*TRANSACT, "dynamodb:BatchGetItem"}
+
+
+@pytest.mark.parametrize("who", ["Api", "Recovery"])
+def test_only_workers_write_records(stack: Synthesised, who: str) -> None:
+    assert not actions_on(stack, who, "StorageRecords") & TRANSACT
+
+
+@pytest.mark.parametrize("who", ROLES)
+@pytest.mark.parametrize("lane", ["SmallQueue", "BulkQueue"])
+def test_whoever_makes_or_frees_a_job_may_send_to_both_lanes(
+    stack: Synthesised, who: str, lane: str
+) -> None:
+    assert "sqs:SendMessage" in actions_on(stack, who, lane)
+
+
+@pytest.mark.parametrize(
+    ("who", "own", "others"),
+    [("SmallLane", "SmallQueue", "BulkQueue"), ("BulkLane", "BulkQueue", "SmallQueue")],
+)
+def test_a_worker_takes_messages_from_its_own_lane_only(
+    stack: Synthesised, who: str, own: str, others: str
+) -> None:
+    taking = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"}
+    assert actions_on(stack, who, own) >= taking
+    assert not actions_on(stack, who, others) & taking
+
+
+@pytest.mark.parametrize("who", WORKERS)
+def test_a_missing_id_list_looks_missing_and_not_forbidden(stack: Synthesised, who: str) -> None:
+    assert "s3:ListBucket" in actions_on(stack, who, "StoragePayloads")
+
+
+def test_the_bulk_worker_may_protect_tasks_of_its_cluster(stack: Synthesised) -> None:
+    (statement,) = [
+        statement
+        for statement in statements(stack, ROLES["BulkLane"])
+        if "ecs:UpdateTaskProtection" in _listed(statement["Action"])
+    ]
+    assert statement["Action"] == ["ecs:GetTaskProtection", "ecs:UpdateTaskProtection"]
+    parts = statement["Resource"]["Fn::Join"][1]
+    assert any(
+        isinstance(part, dict) and str(part.get("Ref", "")).startswith("BulkLaneCluster")
+        for part in parts
+    )
+
+
+def test_no_action_is_a_wildcard(stack: Synthesised) -> None:
+    given = [
+        action
+        for policy in stack.of("IAM::Policy").values()
+        for statement in policy["PolicyDocument"]["Statement"]
+        for action in _listed(statement["Action"])
+    ]
+    assert given
+    assert not [action for action in given if "*" in str(action)]
+
+
+def test_the_authorizer_may_only_write_its_log(stack: Synthesised) -> None:
+    given = [
+        action
+        for statement in statements(stack, "ApiAuthorizerRole")
+        for action in _listed(statement["Action"])
+    ]
+    assert sorted(map(str, given)) == ["logs:CreateLogStream", "logs:PutLogEvents"]

@@ -1,0 +1,66 @@
+"""Keys and indexes as the store's vocabulary names them; nothing public, nothing lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from handlers.jobs.store import Index
+
+from .synthesis import Synthesised
+
+
+def test_the_control_table_has_the_indexes_of_the_store(stack: Synthesised) -> None:
+    table = stack.properties("DynamoDB::GlobalTable", "StorageControl")
+    types = {one["AttributeName"]: one["AttributeType"] for one in table["AttributeDefinitions"]}
+    assert [key["AttributeName"] for key in table["KeySchema"]] == ["pk", "sk"]
+    found = {
+        index["IndexName"]: [key["AttributeName"] for key in index["KeySchema"]]
+        for index in table["GlobalSecondaryIndexes"]
+    }
+    assert found == {index.value: [f"{index}_pk", f"{index}_sk"] for index in Index}
+    # Items of a page carry all their attributes (ports.Store.query).
+    projections = {
+        index["Projection"]["ProjectionType"] for index in table["GlobalSecondaryIndexes"]
+    }
+    assert projections == {"ALL"}
+    assert types.pop("due_sk") == "N"
+    assert set(types.values()) == {"S"}
+
+
+@pytest.mark.parametrize(
+    ("table", "attribute"),
+    [("StorageControl", "expires_at_seconds"), ("StorageIdempotency", "expiration")],
+)
+def test_history_expires_by_itself(stack: Synthesised, table: str, attribute: str) -> None:
+    properties = stack.properties("DynamoDB::GlobalTable", table)
+    assert properties["TimeToLiveSpecification"] == {"AttributeName": attribute, "Enabled": True}
+
+
+def test_records_never_expire(stack: Synthesised) -> None:
+    records = stack.properties("DynamoDB::GlobalTable", "StorageRecords")
+    assert "TimeToLiveSpecification" not in records
+    assert [key["AttributeName"] for key in records["KeySchema"]] == ["tenant", "id"]
+
+
+def test_every_table_can_be_restored_and_survives_its_stack(stack: Synthesised) -> None:
+    for id_, table in stack.of("DynamoDB::GlobalTable").items():
+        (replica,) = table["Replicas"]
+        assert replica["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
+        assert replica["DeletionProtectionEnabled"] is True
+        assert stack.template["Resources"][id_]["DeletionPolicy"] == "Retain"
+
+
+def test_the_bucket_is_private_and_forgets_orphans(stack: Synthesised) -> None:
+    (bucket,) = stack.of("S3::Bucket").values()
+    assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
+    (rule,) = bucket["LifecycleConfiguration"]["Rules"]
+    assert rule["Status"] == "Enabled"
+    assert rule["ExpirationInDays"] == 60
+    assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
+
+
+def test_nothing_needs_code_at_deployment(stack: Synthesised) -> None:
+    kinds = {resource["Type"] for resource in stack.template["Resources"].values()}
+    assert not [
+        kind for kind in kinds if kind.startswith("Custom::") or kind.endswith("CustomResource")
+    ]
