@@ -42,10 +42,15 @@ def allow_work(who: iam.IGrantable, storage: Storage, lanes: Sequence[Lane]) -> 
     allow_job_store(who, storage, "held")
     allow(
         who,
-        ("dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", *TRANSACT),
+        (
+            "dynamodb:BatchGetItem",
+            "dynamodb:UpdateItem",
+            "dynamodb:DeleteItem",
+            "dynamodb:ConditionCheckItem",
+        ),
         storage.records.table_arn,
     )
-    allow_payloads(who, storage.payloads, "GetObject", "PutObject", "DeleteObject")
+    allow_payloads(who, storage.payloads, "GetObject", "DeleteObject")
     # Without it a missing object looks forbidden instead of gone.
     allow(who, ("s3:ListBucket",), storage.payloads.bucket_arn)
     # Promotion and hand-over send to the bulk lane; whoever frees a slot admits that lane's next.

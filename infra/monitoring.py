@@ -19,6 +19,8 @@ from .settings import DeploySettings
 from .small_lane import SmallLane
 
 _ABOVE: Final = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
+_LATE_DISPATCH_MS: Final = 3 * 60_000
+"""Recovery had two runs to send it, and could not."""
 _QUIET: Final = "InQuietGroups"
 """Suffix of the metrics that leave out noisy tenants; CDK has no words for them."""
 _PAIRS: Final = (
@@ -62,7 +64,8 @@ class Monitoring(Construct):
             period_override=cloudwatch.PeriodOverride.INHERIT,
             widgets=[self._dwell(), *self._fairness(), self._capacity(), self._trouble()],
         )
-        self._alarms()
+        self._lane_alarms()
+        self._machine_alarms()
 
     def _measure(self, measure: Measure, lane: str, statistic: str) -> cloudwatch.Metric:
         return cloudwatch.Metric(
@@ -180,9 +183,8 @@ class Monitoring(Construct):
             ),
         ]
 
-    def _alarms(self) -> None:
+    def _lane_alarms(self) -> None:
         watched = self._watched
-        worker, recovery = watched.small_lane.function, watched.recovery.function
         slo = self._settings.small_lane.dwell_slo_ms
         self._alarm(
             "SmallDwell",
@@ -198,6 +200,17 @@ class Monitoring(Construct):
             above=max(60, slo // 1000),
             periods=3,
         )
+        for lane in watched.lanes:
+            self._alarm(
+                f"{lane.capitalize()}Dispatches",
+                "Jobs wait to be put into their queue, and recovery does not manage to.",
+                self._measure(Measure.OLDEST_DISPATCH, lane, "Maximum"),
+                above=_LATE_DISPATCH_MS,
+            )
+
+    def _machine_alarms(self) -> None:
+        watched = self._watched
+        worker, recovery = watched.small_lane.function, watched.recovery.function
         self._alarm(
             "SmallThrottles",
             "The small lane is refused the concurrency it was given.",

@@ -12,7 +12,7 @@ from constructs import Construct
 
 from .acknowledge import acknowledge_payload_objects
 from .functions import Functions
-from .grants import allow, allow_job_store, allow_payloads, allow_sending
+from .grants import allow_job_store, allow_payloads, allow_sending
 from .lane import Lane
 from .storage import Storage
 
@@ -53,11 +53,6 @@ class Recovery(Construct):
         )
         self.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
         allow_job_store(self.function, storage, "due", "held")
-        allow(
-            self.function,
-            ("dynamodb:GetItem", "dynamodb:BatchGetItem"),
-            storage.records.table_arn,
-        )
         allow_payloads(self.function, storage.payloads, "DeleteObject")
         allow_sending(self.function, *lanes)
         acknowledge_payload_objects(self, storage.payloads)

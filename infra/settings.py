@@ -58,6 +58,8 @@ class BulkLaneSettings(Part):
     """MiB of one task."""
     slots: int = Field(default=2, ge=1, le=64)
     """Jobs one task runs at once."""
+    poll_seconds: int = Field(default=20, ge=1, le=20)
+    """How long a free slot waits for a message; a stopping task waits for it to end."""
     min_tasks: int = Field(default=1, ge=0)
     """One task stays up: metrics of a queue that slept for 6 hours can be 15 minutes late."""
     max_tasks: int = Field(default=10, ge=1)

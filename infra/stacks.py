@@ -129,4 +129,5 @@ def work_settings(
         timing=settings.timing,
         limits=settings.limits,
         bulk_slots=settings.bulk_lane.slots,
+        bulk_poll_seconds=settings.bulk_lane.poll_seconds,
     )

@@ -63,6 +63,7 @@ def test_the_dwell_alarm_is_the_slo_of_the_small_lane(stack: Synthesised) -> Non
         "5XXError",
         "Errors",
         "Invocations",
+        Measure.OLDEST_DISPATCH,
         "ApproximateAgeOfOldestMessageInQuietGroups",
     ],
 )
