@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from .commands import local, token
 from .local.errors import LocalError
@@ -21,11 +23,17 @@ app.command("token")(token.token)
 
 
 def main() -> None:
-    """Entry point. An expected error is one message and exit status 1; a bug is a traceback."""
+    """Entry point. An expected error is one message and exit status 1; a bug is a traceback.
+
+    Being ended (a closed terminal, a cancelled CI job) runs the same clean-up as Ctrl-C.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda ended, _: sys.exit(128 + ended))
     try:
         app()
     except LocalError as error:
-        Console(stderr=True).print(f"[red]error:[/] {error}", highlight=False, soft_wrap=True)
+        message = Text.assemble(("error: ", "red"), str(error))
+        Console(stderr=True).print(message, soft_wrap=True)
         sys.exit(1)
 
 

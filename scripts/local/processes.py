@@ -68,7 +68,7 @@ class Process(BaseModel):
         when one ended it), or None when it was not started by this interpreter.
         Raises TimeoutError."""
         try:
-            if child := _children.get(self.pid):
+            if child := _children.get((self.pid, self.started)):
                 return child.wait(timeout)
             if found := self.find():
                 found.wait(timeout)
@@ -83,8 +83,8 @@ class Process(BaseModel):
         return ""
 
 
-_children: Final[dict[int, subprocess.Popen[bytes]]] = {}
-"""Those this interpreter started: only their parent learns how they ended."""
+_children: Final[dict[tuple[int, float], subprocess.Popen[bytes]]] = {}
+"""Those this interpreter started, by pid and start: only their parent learns how they ended."""
 
 
 def start(command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path) -> Process:
@@ -101,8 +101,9 @@ def start(command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Pat
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    _children[child.pid] = child
-    return Process(pid=child.pid, started=psutil.Process(child.pid).create_time(), log=log)
+    started = psutil.Process(child.pid).create_time()
+    _children[child.pid, started] = child
+    return Process(pid=child.pid, started=started, log=log)
 
 
 def stop(processes: Sequence[Process], *, grace: float) -> None:
@@ -122,5 +123,5 @@ def stop(processes: Sequence[Process], *, grace: float) -> None:
             survivor.kill()
     psutil.wait_procs(still_there, timeout=grace)
     for process in processes:
-        if child := _children.pop(process.pid, None):
+        if child := _children.pop((process.pid, process.started), None):
             child.wait(grace)

@@ -30,7 +30,12 @@ LOCAL: Final[Chosen] = {
     # Each is a process of its own here, on a few cores.
     "small_lane": {"maximum_concurrency": 4, "reserved_concurrency": 5, "dwell_slo_ms": 1000},
     # Named, so that no Docker image is built; the worker runs as a process.
-    "bulk_lane": {"image_uri": "fairlane-worker:local", "min_tasks": 1, "max_tasks": 2},
+    "bulk_lane": {
+        "image_uri": "fairlane-worker:local",
+        "min_tasks": 1,
+        "max_tasks": 2,
+        "poll_seconds": 1,
+    },
 }
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
+
+from handlers.jobs.messages import Message
+from handlers.jobs.model import Lane
 
 from .api import Api
 from .clients import Clients
@@ -35,16 +39,41 @@ def _concurrency(mapping: Mapping) -> int:
 
 
 def _invoke(clients: Clients, function: str) -> None:
-    answer = clients.lambda_.invoke(FunctionName=function, Payload=json.dumps({"Records": []}))
+    answer = clients.lambda_.invoke(FunctionName=function, Payload=json.dumps(_event()))
     if "FunctionError" in answer:
         said = answer["Payload"].read().decode(errors="replace")
-        raise LocalError(f"the function {function} does not run: {said}")
+        raise LocalError(
+            f"the function {function} does not run: {said}. Its output is in ministack.log"
+        )
+
+
+def _event() -> dict[str, object]:
+    """A message to a job that does not exist: looked up, and dropped."""
+    now = str(int(time.time() * 1000))
+    return {
+        "Records": [
+            {
+                "messageId": "warming",
+                "receiptHandle": "warming",
+                "body": Message(job_id="warming", lane=Lane.SMALL, group="warming").body,
+                "attributes": {
+                    "ApproximateReceiveCount": "1",
+                    "SentTimestamp": now,
+                    "ApproximateFirstReceiveTimestamp": now,
+                },
+                "eventSource": "aws:sqs",
+            }
+        ]
+    }
 
 
 def _ask(api: Api) -> None:
     answer = api.call("GET", "/v1/jobs", tenant=WARM_TENANT)
     if answer.status != 200:  # noqa: PLR2004 - what a list of no jobs answers
-        raise LocalError(f"GET /v1/jobs answers {answer.status}: {answer.body}")
+        raise LocalError(
+            f"GET /v1/jobs answers {answer.status}: {answer.body}. The functions' output is in "
+            "ministack.log"
+        )
 
 
 def _raise_first(errors: Sequence[BaseException | None]) -> None:
