@@ -16,17 +16,17 @@ READ_TIMEOUT: Final = 6.0
 ATTEMPTS: Final = 3
 
 
-def config(*, long_poll: bool = False, connections: int = 10) -> Config:
+def config(*, long_poll: bool = False, connections: int = 10, attempts: int = ATTEMPTS) -> Config:
     """The configuration of a client.
 
     long_poll: for the SQS client of a worker, whose answers take up to 20 s. connections: threads
-    that use the client at once. Three attempts at most, with the SDK's own jitter: the rules retry
-    on top of that, and know what a retry may do.
+    that use the client at once. attempts: tries of one request, with the SDK's own jitter between
+    them; the rules retry on top of that.
     """
     return Config(
         connect_timeout=CONNECT_TIMEOUT,
         read_timeout=READ_TIMEOUT + (LONGEST_POLL if long_poll else 0),
-        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        retries={"mode": "standard", "total_max_attempts": attempts},
         max_pool_connections=connections,
         tcp_keepalive=True,
         user_agent_extra="fairlane",

@@ -70,6 +70,9 @@ def _all(when: When, to: Placeholders) -> str:
 
 def _condition(condition: Condition, to: Placeholders) -> str:
     match condition:
+        case AnyOf((only,)):
+            # DynamoDB refuses parentheses around nothing but parentheses.
+            return _condition(only, to)
         case AnyOf(conditions):
             return f"({' OR '.join(_condition(one, to) for one in conditions)})"
         case Missing(name):

@@ -124,16 +124,16 @@ class DynamoStore:
         check_values(write)
         match write:
             case Put():
-                _check_size(write.item)
                 key = dict(zip(self._keys[write.key.table], _parts(write.key), strict=True))
                 place = {
                     "TableName": self._tables[write.key.table],
                     "Item": encode({**write.item, **key}),
                 }
                 parameters = condition_parameters(write.when)
+                _check_size(write.item)
             case Update():
-                _check_size(write.set)
                 place, parameters = self._place(write.key), update_parameters(write)
+                _check_size(write.set)
             case Delete() | Check():
                 place, parameters = self._place(write.key), condition_parameters(write.when)
         return {**place, **parameters, **_ALL_OLD}

@@ -120,7 +120,11 @@ class ManualRuntime:
         Deadlock when nobody can."""
         participant = self._tasks.get(current_thread(), self._main)
         self._enter(participant, deadline, event)
-        chosen = self._next()
+        try:
+            chosen = self._next()
+        except Deadlock:
+            self._parked.remove(participant)
+            raise
         if chosen is not participant:
             chosen.turn.release()
             participant.turn.acquire()

@@ -87,6 +87,8 @@ TABLE: Final[list[tuple[Condition, tuple[bool, bool]]]] = [
     (AnyOf((Equals("n", 6), Missing("absent"))), BOTH),
     (AnyOf((Equals("n", 6), Equals("n", 7))), NEITHER),
     (AnyOf((Missing("n"), Below("n", 6))), BOTH),
+    (AnyOf((Differs("n", 5),)), MISSING_ONLY),
+    (AnyOf((AnyOf((Differs("n", 6),)), Equals("n", 5))), BOTH),
     (AnyOf((AnyOf((Equals("n", 6), Equals("n", 5))), Missing("n"))), BOTH),
 ]
 

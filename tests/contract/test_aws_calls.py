@@ -1,0 +1,360 @@
+"""The calls the AWS adapters make, and answers moto never gives."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import boto3
+import pytest
+from botocore.stub import ANY, Stubber
+
+from handlers.aws.clients import LONGEST_POLL, config, retries_by_itself
+from handlers.aws.expressions import condition_parameters, update_parameters
+from handlers.aws.lane_queue import SqsLaneQueue
+from handlers.jobs.errors import OutcomeUnknown, Reason, ReceiptExpired, Refused, Transient, Why
+from handlers.jobs.messages import Message
+from handlers.jobs.model import Lane
+from handlers.jobs.store import (
+    AnyOf,
+    AtMost,
+    Check,
+    Delete,
+    Differs,
+    Equals,
+    Key,
+    Missing,
+    Put,
+    Table,
+    Update,
+)
+from handlers.memory.runtime import ManualRuntime
+from tests.support import aws
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from handlers.jobs.store import Write
+
+KEY: Final = Key("p", "s")
+RECORD: Final = Key("acme", "1", Table.RECORDS)
+PLACE: Final = {"TableName": aws.CONTROL, "Key": {"pk": {"S": "p"}, "sk": {"S": "s"}}}
+ALL_OLD: Final = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+
+
+@contextmanager
+def stubbed(client: Any) -> Iterator[Stubber]:
+    with Stubber(client) as stub:
+        yield stub
+        stub.assert_no_pending_responses()
+
+
+# --- expressions ------------------------------------------------------------------------------
+
+
+def test_conditions_are_spelled_with_placeholders() -> None:
+    when = (
+        Equals("size", 1),
+        AnyOf((Missing("a.b"), AtMost("a.b", Decimal("0.5")))),
+        Differs("size", "x"),
+    )
+    assert condition_parameters(when) == {
+        "ConditionExpression": (
+            "#0 = :0 AND (attribute_not_exists(#1) OR #1 <= :1)"
+            " AND (attribute_not_exists(#0) OR #0 <> :2)"
+        ),
+        "ExpressionAttributeNames": {"#0": "size", "#1": "a.b"},
+        "ExpressionAttributeValues": {":0": {"N": "1"}, ":1": {"N": "0.5"}, ":2": {"S": "x"}},
+    }
+
+
+def test_no_condition_is_no_parameter() -> None:
+    assert condition_parameters(()) == {}
+
+
+def test_updates_name_each_attribute_once() -> None:
+    update = Update(KEY, {"a": "x"}, {"n": -1}, ("gone",), (Equals("a", "y"),))
+    assert update_parameters(update) == {
+        "UpdateExpression": "SET #0 = :0 ADD #1 :1 REMOVE #2",
+        "ConditionExpression": "#0 = :2",
+        "ExpressionAttributeNames": {"#0": "a", "#1": "n", "#2": "gone"},
+        "ExpressionAttributeValues": {":0": {"S": "x"}, ":1": {"N": "-1"}, ":2": {"S": "y"}},
+    }
+
+
+# --- which call a write goes as ---------------------------------------------------------------
+
+ONE_IF: Final = (Missing("pk"),)
+IF_MISSING: Final = {
+    "ConditionExpression": "attribute_not_exists(#0)",
+    "ExpressionAttributeNames": {"#0": "pk"},
+}
+LONE: Final[dict[str, tuple[Write, dict[str, Any]]]] = {
+    "put_item": (
+        Put(KEY, {"a": 1}, ONE_IF),
+        {
+            "TableName": aws.CONTROL,
+            "Item": {"pk": {"S": "p"}, "sk": {"S": "s"}, "a": {"N": "1"}},
+            **IF_MISSING,
+            **ALL_OLD,
+        },
+    ),
+    "update_item": (
+        Update(KEY, set={"a": 1}),
+        {
+            **PLACE,
+            "UpdateExpression": "SET #0 = :0",
+            "ExpressionAttributeNames": {"#0": "a"},
+            "ExpressionAttributeValues": {":0": {"N": "1"}},
+            **ALL_OLD,
+        },
+    ),
+    "delete_item": (Delete(KEY, ONE_IF), {**PLACE, **IF_MISSING, **ALL_OLD}),
+}
+
+
+@pytest.mark.parametrize(("method", "lone"), LONE.items(), ids=LONE)
+def test_a_lone_write_is_a_single_call(method: str, lone: tuple[Write, dict[str, Any]]) -> None:
+    write, expected = lone
+    made = aws.clients()
+    with stubbed(made.dynamodb) as stub:
+        stub.add_response(method, {}, expected)
+        aws.job_store(made).transact("lone", [write])
+
+
+@pytest.mark.parametrize("write", [Check(KEY, ONE_IF), Update(KEY, add={"n": 1})], ids=str)
+def test_a_lone_check_or_counter_is_a_transaction(write: Write) -> None:
+    """Repeated by the SDK after a lost reply, a bare counter would count twice."""
+    made = aws.clients()
+    with stubbed(made.dynamodb) as stub:
+        stub.add_response(
+            "transact_write_items", {}, {"TransactItems": ANY, "ClientRequestToken": ANY}
+        )
+        aws.job_store(made).transact("lone", [write])
+
+
+def test_every_transaction_has_its_own_token() -> None:
+    made = aws.clients()
+    tokens: list[str] = []
+    with stubbed(made.dynamodb) as stub:
+        for _ in range(2):
+            stub.add_response("transact_write_items", {})
+
+        def note(params: dict[str, Any], **_: object) -> None:
+            tokens.append(params["ClientRequestToken"])
+
+        event = "provide-client-params.dynamodb.TransactWriteItems"
+        made.dynamodb.meta.events.register(event, note)
+        for _ in range(2):
+            aws.job_store(made).transact("two", [Put(KEY, {}), Put(RECORD, {})])
+        made.dynamodb.meta.events.unregister(event, note)
+    assert len(set(tokens)) == 2
+    assert all(1 <= len(token) <= 36 for token in tokens)
+
+
+def test_reasons_carry_items_of_their_own_table() -> None:
+    made = aws.clients()
+    with stubbed(made.dynamodb) as stub:
+        stub.add_client_error(
+            "transact_write_items",
+            "TransactionCanceledException",
+            modeled_fields={
+                "CancellationReasons": [
+                    {"Code": "None"},
+                    {
+                        "Code": "ConditionalCheckFailed",
+                        "Message": "no",
+                        "Item": {"tenant": {"S": "acme"}, "id": {"S": "1"}, "pk": {"N": "1.50"}},
+                    },
+                ]
+            },
+        )
+        with pytest.raises(Refused) as refused:
+            aws.job_store(made).transact("two", [Put(KEY, {}), Put(RECORD, {})])
+    reason = Reason(Why.CONDITION, {"pk": Decimal("1.50")}, "no")
+    assert refused.value.reasons == (None, reason)
+
+
+def test_a_lost_reply_of_a_write_is_unknown_and_of_a_read_transient() -> None:
+    made = aws.clients()
+    store = aws.job_store(made)
+    with stubbed(made.dynamodb) as stub:
+        for method in ("put_item", "get_item", "query"):
+            stub.add_client_error(method, "InternalServerError", http_status_code=500)
+        with pytest.raises(OutcomeUnknown):
+            store.transact("lone", [Put(KEY, {})])
+        with pytest.raises(Transient):
+            store.get(KEY)
+        with pytest.raises(Transient):
+            store.query_partition("p", sk_prefix="x")
+
+
+def test_reads_are_strongly_consistent() -> None:
+    made = aws.clients()
+    with stubbed(made.dynamodb) as stub:
+        stub.add_response("get_item", {}, {**PLACE, "ConsistentRead": True})
+        assert aws.job_store(made).get(KEY) is None
+
+
+# --- records ----------------------------------------------------------------------------------
+
+
+def record_keys(*ids: str) -> list[dict[str, Any]]:
+    return [{"tenant": {"S": "acme"}, "id": {"S": record_id}} for record_id in ids]
+
+
+def batch(*ids: str) -> dict[str, Any]:
+    return {"RequestItems": {aws.RECORDS: {"Keys": record_keys(*ids), "ConsistentRead": True}}}
+
+
+def batch_answer(*ids: str, left: tuple[str, ...] = ()) -> dict[str, Any]:
+    unread = {aws.RECORDS: {"Keys": record_keys(*left), "ConsistentRead": True}} if left else {}
+    return {"Responses": {aws.RECORDS: record_keys(*ids)}, "UnprocessedKeys": unread}
+
+
+def test_unprocessed_keys_are_read_again() -> None:
+    made, runtime = aws.clients(), ManualRuntime()
+    with stubbed(made.dynamodb) as stub:
+        stub.add_response(
+            "batch_get_item", batch_answer("1", left=("2", "3")), batch("1", "2", "3")
+        )
+        stub.add_response("batch_get_item", batch_answer(left=("2", "3")), batch("2", "3"))
+        stub.add_response("batch_get_item", batch_answer("3", left=("2",)), batch("2", "3"))
+        stub.add_response("batch_get_item", batch_answer("2"), batch("2"))
+        found = aws.record_store(made, runtime).read("acme", ["1", "2", "3"])
+    assert set(found) == {"1", "2", "3"}
+
+
+def test_keys_that_stay_unprocessed_are_transient() -> None:
+    made, runtime = aws.clients(), ManualRuntime()
+    began = runtime.now()
+    with stubbed(made.dynamodb) as stub:
+        for _ in range(5):
+            stub.add_response("batch_get_item", batch_answer(left=("1",)), batch("1"))
+        with pytest.raises(Transient, match="unread"):
+            aws.record_store(made, runtime).read("acme", ["1"])
+    assert runtime.now() > began
+
+
+# --- the queue --------------------------------------------------------------------------------
+
+URL: Final = "https://sqs.eu-west-1.amazonaws.com/123456789012/small"
+MESSAGES: Final = [Message(f"j{number}", Lane.SMALL, f"group{number}") for number in range(3)]
+SUCCESS: Final = {"MessageId": "m", "MD5OfMessageBody": "x"}
+
+
+def sent(accepted: list[int], failed: list[int]) -> dict[str, Any]:
+    return {
+        "Successful": [{"Id": str(position), **SUCCESS} for position in accepted],
+        "Failed": [
+            {"Id": str(position), "Code": "InternalError", "SenderFault": False}
+            for position in failed
+        ],
+    }
+
+
+def queue() -> tuple[Any, SqsLaneQueue]:
+    client = boto3.client("sqs", region_name=aws.REGION, config=config(long_poll=True))
+    return client, SqsLaneQueue(client, URL)
+
+
+def test_a_send_carries_the_group_of_each_message() -> None:
+    client, lane_queue = queue()
+    entries = [
+        {"Id": str(i), "MessageBody": message.body, "MessageGroupId": message.group}
+        for i, message in enumerate(MESSAGES)
+    ]
+    with stubbed(client) as stub:
+        stub.add_response(
+            "send_message_batch", sent([0, 1, 2], []), {"QueueUrl": URL, "Entries": entries}
+        )
+        assert lane_queue.send(MESSAGES) == frozenset()
+
+
+def test_a_group_travels_with_its_message() -> None:
+    with aws.moto() as made:
+        lane_queue = aws.lane_queue(made)
+        lane_queue.send(MESSAGES[:1])
+        url = made.sqs.get_queue_url(QueueName="queue")["QueueUrl"]
+        (seen,) = made.sqs.receive_message(
+            QueueUrl=url, MessageSystemAttributeNames=["MessageGroupId"]
+        )["Messages"]
+    assert seen["Attributes"]["MessageGroupId"] == MESSAGES[0].group
+
+
+@pytest.mark.parametrize(("accepted", "failed"), [([0, 2], [1]), ([1], [2, 0])])
+def test_what_a_send_did_not_accept_is_named(accepted: list[int], failed: list[int]) -> None:
+    client, lane_queue = queue()
+    with stubbed(client) as stub:
+        stub.add_response("send_message_batch", sent(accepted, failed))
+        assert lane_queue.send(MESSAGES) == frozenset(failed)
+
+
+def test_a_send_that_accepts_nothing_is_transient() -> None:
+    client, lane_queue = queue()
+    with stubbed(client) as stub:
+        stub.add_response("send_message_batch", sent([], [0, 1, 2]))
+        with pytest.raises(Transient, match="InternalError"):
+            lane_queue.send(MESSAGES)
+
+
+def test_a_send_without_an_answer_is_unknown() -> None:
+    client, lane_queue = queue()
+    with stubbed(client) as stub:
+        stub.add_client_error("send_message_batch", "InternalFailure", http_status_code=500)
+        stub.add_client_error("send_message_batch", "RequestThrottled")
+        with pytest.raises(OutcomeUnknown):
+            lane_queue.send(MESSAGES)
+        with pytest.raises(Transient):
+            lane_queue.send(MESSAGES)
+
+
+def test_a_receive_asks_for_the_story_of_each_message() -> None:
+    client, lane_queue = queue()
+    attributes = {
+        "ApproximateReceiveCount": "3",
+        "SentTimestamp": "1764400000123",
+        "ApproximateFirstReceiveTimestamp": "1764400001000",
+    }
+    answer = {"MessageId": "m", "ReceiptHandle": "r", "Body": "b", "Attributes": attributes}
+    expected = {
+        "QueueUrl": URL,
+        "MaxNumberOfMessages": 5,
+        "WaitTimeSeconds": 20,
+        "MessageSystemAttributeNames": sorted(attributes, reverse=True),
+    }
+    with stubbed(client) as stub:
+        stub.add_response("receive_message", {"Messages": [answer]}, expected)
+        (delivery,) = lane_queue.receive(5, 20)
+    assert (delivery.receive_count, delivery.sent_at) == (3, 1_764_400_000_123)
+    assert delivery.first_received_at == 1_764_400_001_000
+
+
+@pytest.mark.parametrize(
+    "code", ["MessageNotInflight", "ReceiptHandleIsInvalid", "InvalidParameterValue"]
+)
+def test_a_receipt_of_no_use_is_expired_and_deletes_nothing(code: str) -> None:
+    client, lane_queue = queue()
+    with stubbed(client) as stub:
+        stub.add_client_error("change_message_visibility", code)
+        stub.add_client_error("delete_message", code)
+        with pytest.raises(ReceiptExpired):
+            lane_queue.set_visibility("r", 30)
+        lane_queue.delete("r")
+
+
+# --- clients ----------------------------------------------------------------------------------
+
+
+def test_a_long_poll_ends_before_the_client_gives_up() -> None:
+    worker: Any = config(long_poll=True)
+    assert worker.read_timeout > LONGEST_POLL
+    assert worker.connect_timeout < LONGEST_POLL
+
+
+def test_a_client_that_tries_once_is_known() -> None:
+    once = config(attempts=1)
+    for configured, expected in ((once, False), (config(), True), (None, True)):
+        client = boto3.client("dynamodb", region_name=aws.REGION, config=configured)
+        assert retries_by_itself(client) is expected
