@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
+    from handlers.jobs.model import Lane
     from handlers.jobs.ports import Runtime
+    from handlers.jobs.timing import LaneTiming
 
 REGION: Final = "eu-west-1"
 CONTROL: Final = "control"
@@ -51,11 +54,11 @@ def clients() -> Clients:
 
 
 @contextmanager
-def moto() -> Iterator[Clients]:
-    """An empty AWS with both tables and the bucket."""
+def moto(schema: RecordSchema | None = None) -> Iterator[Clients]:
+    """An empty AWS with both tables and the bucket. schema: the names of the record table."""
     with mock_aws():
         made = clients()
-        create_tables(made.dynamodb)
+        create_tables(made.dynamodb, schema)
         made.s3.create_bucket(
             Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION}
         )
@@ -95,6 +98,19 @@ def create_queue(client: SQSClient, name: str = "queue", *, visibility: int = 30
     """A standard queue; returns its address. visibility: seconds."""
     answer = client.create_queue(QueueName=name, Attributes={"VisibilityTimeout": str(visibility)})
     return answer["QueueUrl"]
+
+
+def create_lane(client: SQSClient, lane: Lane, times: LaneTiming) -> str:
+    """A lane's queue with its dead-letter queue ``<lane>-dlq``; returns the queue's address."""
+    dead = create_queue(client, f"{lane}-dlq", visibility=times.visibility)
+    arn = client.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]
+    redrive = {
+        "deadLetterTargetArn": arn["QueueArn"],
+        "maxReceiveCount": times.max_receive_count,
+    }
+    url = create_queue(client, lane.value, visibility=times.visibility)
+    client.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": json.dumps(redrive)})
+    return url
 
 
 def job_store(made: Clients, schema: RecordSchema | None = None) -> DynamoStore:

@@ -1,10 +1,14 @@
-"""A whole world to run the rules in, on the in-memory adapters."""
+"""A whole world to run the rules in: in memory, or on the AWS adapters over moto."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from handlers.aws.lane_queue import SqsLaneQueue
+from handlers.aws.runtime import SystemRuntime
 from handlers.jobs.limits import Limits
 from handlers.jobs.model import Lane
 from handlers.jobs.ports import World
@@ -17,10 +21,13 @@ from handlers.memory.runtime import ManualRuntime
 from handlers.memory.telemetry import MemoryTelemetry
 from handlers.operations.registry import all_operations
 
+from . import aws
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from handlers.jobs.model import Operations
+    from handlers.jobs.ports import Runtime
 
 SHORT: Final = Timing(
     small=LaneTiming(heartbeat=1, lease_ttl=4, visibility=12),
@@ -78,6 +85,35 @@ def memory_world(
         limits=limits or Limits(),
         due_shards=due_shards,
     )
+
+
+@contextmanager
+def moto_world(
+    *,
+    operations: Operations | None = None,
+    timing: Timing = SHORT,
+    limits: Limits | None = None,
+    runtime: Runtime | None = None,
+    due_shards: int = 4,
+) -> Iterator[World]:
+    """A fresh, empty world on the AWS adapters. Its queues live in real time, whatever the
+    runtime (the system's when left out); ``aws.clients()`` reach what is behind it."""
+    timing.check()
+    runtime = runtime or SystemRuntime()
+    with aws.moto() as made:
+        urls = {lane: aws.create_lane(made.sqs, lane, timing.lane(lane)) for lane in Lane}
+        yield World(
+            store=aws.job_store(made),
+            records=aws.record_store(made, runtime),
+            queues={lane: SqsLaneQueue(made.sqs, url) for lane, url in urls.items()},
+            payloads=aws.payload_store(made),
+            runtime=runtime,
+            telemetry=MemoryTelemetry(),
+            operations=all_operations() if operations is None else operations,
+            timing=timing,
+            limits=limits or Limits(),
+            due_shards=due_shards,
+        )
 
 
 def _queue(
