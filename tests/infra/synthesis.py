@@ -38,9 +38,15 @@ def context_of(**chosen: object) -> dict[str, Any]:
     return {**CDK_JSON, "fairlane": {"auth": AUTH, **chosen}, "aws:cdk:bundling-stacks": []}
 
 
+def app_and_stack(
+    settings: DeploySettings, out: Path | None = None
+) -> tuple[cdk.App, FairlaneStack]:
+    app = cdk.App(context=context_of(), outdir=None if out is None else str(out))
+    return app, FairlaneStack(app, settings.stack_name, settings=settings)
+
+
 def synthesise(settings: DeploySettings) -> Synthesised:
-    app = cdk.App(context=context_of())
-    stack = FairlaneStack(app, settings.stack_name, settings=settings)
+    _, stack = app_and_stack(settings)
     return Synthesised(Template.from_stack(stack).to_json())
 
 

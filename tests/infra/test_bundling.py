@@ -9,7 +9,7 @@ import pytest
 
 from infra.bundling import LOCK, ROOT, Wheels, layer_hash
 
-from .synthesis import Synthesised
+from .synthesis import Synthesised, app_and_stack, settings_of
 
 
 def test_wheels_are_locked_ready_made_and_for_the_functions_platform(tmp_path: Path) -> None:
@@ -51,4 +51,26 @@ def test_the_image_starts_the_same_command_as_the_task(stack: Synthesised) -> No
     (task,) = stack.of("ECS::TaskDefinition").values()
     (worker,) = task["ContainerDefinitions"]
     words = ", ".join(f'"{word}"' for word in worker["EntryPoint"])
-    assert f"ENTRYPOINT [{words}]" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert f"ENTRYPOINT [{words}]" in dockerfile
+    assert f"/python:{settings_of().python}-slim\n" in dockerfile
+
+
+def test_only_what_runs_is_shipped(tmp_path: Path) -> None:
+    app, _ = app_and_stack(settings_of(), tmp_path)
+    app.synth()
+    staged = {
+        folder: {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
+        for folder in tmp_path.glob("asset.*")
+        if (folder / "handlers").is_dir()
+    }
+    code, image = sorted(staged.values(), key=len)
+    rest = {".dockerignore", "Dockerfile", "requirements/lambda.txt"}
+    assert image - code == rest
+    assert code < image
+    assert {"handlers/settings.py", "handlers/jobs/timing.py"} <= code
+    assert not [
+        file
+        for file in image - rest
+        if not file.startswith("handlers/") or "memory/" in file or "__pycache__" in file
+    ]

@@ -11,7 +11,7 @@ import pytest
 from infra.settings import DeploySettings
 from infra.stacks import FairlaneStack
 
-from .synthesis import context_of, settings_of
+from .synthesis import app_and_stack, settings_of
 
 # isort: split
 # infra comes first: it names the Node that runs the CDK's engine.
@@ -21,8 +21,7 @@ from cdk_nag import AwsSolutionsChecks
 
 
 def app_with_rules(settings: DeploySettings, out: Path) -> tuple[cdk.App, FairlaneStack]:
-    app = cdk.App(context=context_of(), outdir=str(out))
-    stack = FairlaneStack(app, settings.stack_name, settings=settings)
+    app, stack = app_and_stack(settings, out)
     cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     return app, stack
 
