@@ -37,6 +37,10 @@ def lease_key(tenant: str, subject: str) -> Key:
     return Key(f"SUBJECT#{safe(tenant)}#{safe(subject)}", "LEASE")
 
 
+def request_key(idempotency: str) -> Key:
+    return Key(f"REQUEST#{idempotency}", "REQUEST")
+
+
 def slots_key(tenant: str, lane: Lane) -> Key:
     return Key(f"TENANT#{safe(tenant)}", f"SLOTS#{lane}")
 
@@ -51,6 +55,10 @@ def outcome_key(job_id: str, position: int) -> Key:
 
 def effect_key(job_id: str, position: int) -> Key:
     return Key(f"JOB#{job_id}", f"EFFECT#{position:012}")
+
+
+def refused_key(job_id: str, position: int, tries: int) -> Key:
+    return Key(f"JOB#{job_id}", f"REFUSED#{position:012}#{tries:04}")
 
 
 # --- index keys -------------------------------------------------------------------------------

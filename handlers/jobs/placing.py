@@ -3,13 +3,13 @@ at all. One of them stands behind create, take-over, retry, resume, admission an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from . import items
 from .model import EndReason, Job, Waiting
 from .states import State, reason_for
-from .store import AnyOf, Below, Equals, Missing, Put, Update
-from .timing import ms
+from .store import AnyOf, AtMost, Below, Equals, Missing, Put, Update
+from .timing import SECOND, ms
 from .transactions import (
     DISPATCH,
     JOB,
@@ -26,9 +26,12 @@ from .transactions import (
 if TYPE_CHECKING:
     from .model import Lease
     from .ports import World
-    from .store import Value, When, Write
+    from .store import Item, Value, When, Write
 
-OLD_JOB = "old job"
+OLD_JOB: Final = "old job"
+REQUEST: Final = "request"
+REMEMBERED: Final = 24 * 3600
+"""Seconds a request with an Idempotency-Key is remembered."""
 
 
 def first_fence(world: World, seen: Lease | None = None) -> int:
@@ -57,7 +60,8 @@ def create(world: World, job: Job) -> Transaction:
     """Lease, job, slot and dispatch of a new job (as ``placed``).
 
     Closes: two creates for one subject (the lease's condition lets one through), a slot taken
-    twice, a job without a message or a message without a job.
+    twice, a job without a message or a message without a job, a request whose answer was lost
+    making a second job after the first has ended.
     """
     return Transaction(
         "create",
@@ -71,6 +75,7 @@ def create(world: World, job: Job) -> Transaction:
             JOB: Put(items.job_key(job.id), items.job_item(job), when=(Missing("state"),)),
             **take_slot(world, job),
             **_dispatch_of(world, job),
+            **_request_of(world, job),
         },
     )
 
@@ -110,6 +115,7 @@ def take_over(world: World, job: Job, lease: Lease, old: Job) -> Transaction:
         ),
         JOB: Put(items.job_key(job.id), items.job_item(job), when=(Missing("state"),)),
         **_dispatch_of(world, job),
+        **_request_of(world, job),
     }
     writes |= _exchange_slots(world, job, old)
     return Transaction("take_over", writes)
@@ -266,3 +272,15 @@ def _watch(world: World, job: Job) -> dict[str, Value]:
 
 def _dispatch_of(world: World, job: Job) -> dict[str, Write]:
     return {} if job.held else {DISPATCH: dispatch(world, job)}
+
+
+def _request_of(world: World, job: Job) -> dict[str, Write]:
+    """Which job a request made, for as long as the request is remembered."""
+    if job.idempotency is None:
+        return {}
+    now = world.runtime.now() // SECOND
+    # Never longer than the job itself can be read.
+    until = now + min(REMEMBERED, world.timing.history)
+    unknown = AnyOf((Missing("job_id"), AtMost("expires_at_seconds", now)))
+    row: Item = {"job_id": job.id, "expires_at_seconds": until}
+    return {REQUEST: Put(items.request_key(job.idempotency), row, when=(unknown,))}

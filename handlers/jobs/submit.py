@@ -55,8 +55,9 @@ def submit(
 ) -> Created | Busy:
     """Create the job, or say who is in the way.
 
-    idempotency: hash of the client's key and request; an active job that carries it is the
-    answer to this request. Raises Transient (nothing was created).
+    idempotency: hash of the client's key and request; the job that was made with it, ended or
+    not, is the answer to this request. Raises Transient (nothing was created), Unsettled (unless
+    it was).
     """
     job = _new_job(world, tenant, request, idempotency)
     if job.payload is not None:
@@ -156,6 +157,8 @@ class _Placing:
 
     def _answer(self, rejected: Rejected) -> Created | Busy | Rejected:
         """What a refusal means, and the next try."""
+        if reason := rejected.reasons.get(placing.REQUEST):
+            return self._made_before(reason)
         if reason := rejected.reasons.get(LEASE):
             return self._subject_refused(reason)
         if SLOTS in rejected.reasons:
@@ -163,6 +166,16 @@ class _Placing:
         elif JOB in rejected.reasons:
             raise Transient("the job's id is taken")
         return self._create()
+
+    def _made_before(self, reason: Reason) -> Created:
+        """The same request came before, and its answer may never have reached anybody."""
+        job_id = str((reason.item or {}).get("job_id"))
+        if job_id == self.job.id:
+            return Created(self._placed())
+        made = insist(self.world, lambda: read_job(self.world, job_id))
+        if made is None:
+            raise Transient("the job of this request cannot be read")
+        return Created(made, replayed=True)
 
     def _subject_refused(self, reason: Reason) -> Created | Busy | Rejected:
         lease = Lease(fence=0) if reason.item is None else lease_of(reason.item)
