@@ -16,6 +16,9 @@ MAX_TENANT_BYTES: Final = 256
 MAX_REASON: Final = 300
 """Characters of one record's reason; a row of a whole chunk stays far below an item's 400 KB."""
 
+MAX_PARAMS_BYTES: Final = 64 * 1024
+"""Of an operation's parameters as JSON; with inline ids they stay far below an item's 400 KB."""
+
 INLINE_ID_BYTES: Final = 32 * 1024
 """Above this the ids go to the payload store: the job item is rewritten at every checkpoint."""
 PAYLOAD_BLOCK: Final = 256 * 1024
@@ -38,6 +41,8 @@ class Limits(BaseModel):
     tenant_slots_small: int = Field(default=50, ge=1)
     tenant_slots_bulk: int = Field(default=2, ge=1)
     """Messages one tenant may have in a lane's queue; the rest is held in its own order."""
+    max_effect_tries: int = Field(default=30, ge=1)
+    """Tries after which an effect is parked: about six hours with the default backoff."""
     recovery_slice: int = Field(default=200, ge=1)
     """Items of each kind one recovery run looks at."""
 

@@ -5,17 +5,27 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    ValidationError,
+)
 
 from .errors import FairlaneError
-from .limits import MAX_ID_BYTES, MAX_SUBJECT_BYTES
+from .limits import MAX_ID_BYTES, MAX_PARAMS_BYTES, MAX_SUBJECT_BYTES
 from .model import Operation, Operations
 
 MAX_LABELS: Final = 10
 MAX_DEPTH: Final = 32
+MAX_PATH: Final = 200
+"""Characters of the path that names what is wrong: a client may call a field anything."""
 
 
 class BadRequest(FairlaneError):
@@ -74,7 +84,7 @@ class JobRequest(BaseModel):
     operation: Name
     subject: Name = Field(description="What two jobs must not work on at the same time.")
     params: dict[str, Any] = Field(default_factory=dict)
-    ids: Annotated[list[RecordId], BeforeValidator(_not_empty)] = Field(
+    ids: Annotated[list[RecordId], FailFast(), BeforeValidator(_not_empty)] = Field(
         description="The records, as exact strings; repeated ids are dropped and counted."
     )
     tolerated_failure_percent: int = Field(default=100, ge=0, le=100, strict=True)
@@ -101,6 +111,8 @@ def parse(body: str) -> dict[str, Any]:
     try:
         content = json.loads(body, parse_float=Decimal, parse_constant=_no_constant)
         _check_depth(content)
+    except InvalidOperation as error:
+        raise BadRequest("", "the body holds a number no record can hold") from error
     except (ValueError, RecursionError) as error:
         raise BadRequest("", f"the body is not JSON: {error}") from error
     if not isinstance(content, dict):
@@ -122,11 +134,16 @@ def accept(content: Mapping[str, Any], operations: Operations, *, max_ids: int) 
         known = ", ".join(sorted(operations))
         raise BadRequest("operation", f"unknown operation; there are: {known}")
     _check_parameters(operation, request.params)
+    params = exact_json(request.params)
+    if len(params) > MAX_PARAMS_BYTES:
+        raise TooLarge(
+            "params", f"take {len(params)} bytes as JSON, at most {MAX_PARAMS_BYTES} are allowed"
+        )
     unique = tuple(dict.fromkeys(request.ids))
     return Accepted(
         operation=request.operation,
         subject=request.subject,
-        params=exact_json(request.params),
+        params=params,
         ids=unique,
         duplicates=len(request.ids) - len(unique),
         tolerated_failure_percent=request.tolerated_failure_percent,
@@ -162,7 +179,7 @@ def _bad(prefix: str, error: ValidationError) -> BadRequest:
     path = prefix
     for part in problem["loc"]:
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
-    return BadRequest(path, problem["msg"].removeprefix("Value error, "))
+    return BadRequest(path[:MAX_PATH], problem["msg"].removeprefix("Value error, "))
 
 
 def _no_constant(name: str) -> None:
@@ -172,9 +189,7 @@ def _no_constant(name: str) -> None:
 def _check_depth(value: object, depth: int = 0) -> None:
     if depth > MAX_DEPTH:
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
-    if isinstance(value, dict):
-        for part in value.values():
-            _check_depth(part, depth + 1)
-    elif isinstance(value, list) and value and isinstance(value[0], dict | list):
-        for part in value:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in parts:
+        if isinstance(part, dict | list):
             _check_depth(part, depth + 1)
