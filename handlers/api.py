@@ -18,7 +18,7 @@ from .jobs.submit import Busy
 from .web.creating import Creation, busy
 from .web.pages import jobs_page
 from .web.problems import Problem, not_found, unavailable
-from .web.views import job_view, location
+from .web.views import is_job_id, job_view, location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,9 +55,10 @@ def list_jobs() -> Response[str]:
 
 @app.get("/v1/jobs/<job_id>")
 def get_job(job_id: str) -> Response[str]:
-    job = control.find(_world(), _tenant(), job_id)
+    tenant = _tenant()
+    job = control.find(_world(), tenant, job_id) if is_job_id(job_id) else None
     if job is None:
-        raise not_found("there is no such job")
+        raise _no_job()
     return _answer(HTTPStatus.OK, job_view(job))
 
 
@@ -89,12 +90,15 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 
 def _controlled(act: Callable[[World, str, str], Answer], job_id: str) -> Response[str]:
-    answer = act(_world(), _tenant(), job_id)
+    tenant = _tenant()
+    if not is_job_id(job_id):
+        raise _no_job()
+    answer = act(_world(), tenant, job_id)
     match answer:
         case Job():
             return _answer(HTTPStatus.ACCEPTED, job_view(answer))
         case control.NoSuchJob():
-            raise not_found("there is no such job")
+            raise _no_job()
         case Busy():
             raise busy(answer)
         case control.NotPossible(job, why):
@@ -104,6 +108,10 @@ def _controlled(act: Callable[[World, str, str], Answer], job_id: str) -> Respon
                 f"the job is {job.state}: {why}",
                 more={"state": job.state.value},
             )
+
+
+def _no_job() -> Problem:
+    return not_found("there is no such job")
 
 
 def _world() -> World:
@@ -150,7 +158,7 @@ def _problem(problem: Problem) -> Response[str]:
 
 def _unavailable(error: Transient) -> Response[str]:
     _log(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
-    return unavailable().response(_request_id())
+    return unavailable(error).response(_request_id())
 
 
 def _internal(error: Exception) -> Response[str]:

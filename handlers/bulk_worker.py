@@ -22,11 +22,12 @@ from .jobs.run import on_message
 
 if TYPE_CHECKING:
     from .aws.protection import Protection
+    from .jobs.outcomes import Decision
     from .jobs.ports import Delivery, World
 
 SERVICE: Final = "bulk_worker"
 AFTER_ERROR: Final = 1.0
-"""Seconds a slot waits after it could not receive."""
+"""Seconds a slot waits after something went wrong that waiting may mend."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,18 @@ class Slot:
 
     def run(self) -> None:
         while not self.stopping.is_set():
-            for delivery in self._receive():
-                if self.stopping.is_set():
-                    self._settle(delivery, KeepMessage("stopping", 0))
-                else:
-                    self._serve(delivery)
+            try:
+                self._next()
+            except Exception as error:  # noqa: BLE001  a bug must not take the slot with it
+                self.world.telemetry.log("slot_crashed", slot=self.name, error=error)
+                self.stopping.wait(AFTER_ERROR)
+
+    def _next(self) -> None:
+        for delivery in self._receive():
+            if self.stopping.is_set():
+                self._settle(delivery, KeepMessage("stopping", 0))
+            else:
+                self._serve(delivery)
 
     def _receive(self) -> list[Delivery]:
         try:
@@ -57,17 +65,13 @@ class Slot:
 
     def _serve(self, delivery: Delivery) -> None:
         worker = Worker(name=self.name, stopping=self.stopping.is_set)
-        try:
-            with self.protection:
-                decision = on_message(self.world, delivery, worker)
-        except Exception as error:  # noqa: BLE001  a bug must not take the slot with it
-            self.world.telemetry.log("slot_crashed", error=error)
-            return
+        with self.protection:
+            decision = on_message(self.world, delivery, worker)
         self._settle(delivery, decision)
 
-    def _settle(self, delivery: Delivery, decision: KeepMessage | object) -> None:
+    def _settle(self, delivery: Delivery, decision: Decision) -> None:
         try:
-            act(self.world.queues[Lane.BULK], delivery, decision)  # type: ignore[arg-type]
+            act(self.world.queues[Lane.BULK], delivery, decision)
         except (Transient, OutcomeUnknown, ReceiptExpired) as error:
             self.world.telemetry.log(
                 "message_not_settled", message_id=delivery.message_id, why=str(error)

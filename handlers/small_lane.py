@@ -51,7 +51,12 @@ def _run(record: SQSRecord, context: LambdaContext) -> None:
         name=f"{context.aws_request_id}/{record.message_id}",
         deadline=here.runtime.now() + context.get_remaining_time_in_millis(),
     )
-    decision = on_message(here, delivery, worker)
+    try:
+        decision = on_message(here, delivery, worker)
+    except Exception as error:
+        # Powertools only notes that it failed.
+        here.telemetry.log("message_crashed", message_id=delivery.message_id, error=error)
+        raise
     if isinstance(decision, KeepMessage) or decision.receipt not in {None, delivery.receipt}:
         # The mapping deletes with the handle it received; a newer one only we know.
         try:

@@ -84,8 +84,10 @@ class Protection:
         except (urllib3.exceptions.HTTPError, ValueError) as error:
             self._telemetry.log("protection_failed", wanted=wanted, why=str(error))
             return wanted
-        if problem := answer.get("failure") or answer.get("error"):
-            self._telemetry.log("protection_refused", wanted=wanted, why=problem)
+        if not isinstance(answer, dict) or not isinstance(answer.get("protection"), dict):
+            self._telemetry.log(
+                "protection_refused", wanted=wanted, status=reply.status, why=answer
+            )
         return wanted
 
 

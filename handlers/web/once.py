@@ -1,8 +1,8 @@
 """Powertools' idempotency around one creation: two AWS calls, and a memory of a day.
 
-It keeps equal requests apart from each other; it is no lock. What makes a job unique is its
-subject's lease, and a job remembers which request made it, so that a request whose first answer
-was never stored still finds its own job.
+It keeps equal requests apart from each other and gives the first answer again; it is no lock.
+What makes a job unique is its subject's lease, and the transaction that creates a job notes which
+request did, so that a request whose first answer was never stored still finds its own job.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+import boto3
 from aws_lambda_powertools.utilities.idempotency import (
     DynamoDBPersistenceLayer,
     IdempotencyConfig,
@@ -23,7 +24,9 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
     IdempotencyValidationError,
 )
 
+from ..aws.clients import config as client_config
 from ..jobs.errors import Transient
+from ..jobs.placing import REMEMBERED
 from .problems import Problem
 
 if TYPE_CHECKING:
@@ -31,8 +34,6 @@ if TYPE_CHECKING:
 
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
-REMEMBERED: Final = 24 * 3600
-"""Seconds an Idempotency-Key is remembered."""
 IN_PROGRESS_RETRY: Final = 1
 
 
@@ -45,8 +46,8 @@ def run(
 ) -> dict[str, Any]:
     """``make``'s answer, or the one it gave for the same identity before.
 
-    identity: tenant and key. request: hash of what was asked. Raises what ``make`` raises (then
-    nothing is remembered), Problem, Transient.
+    identity: hash of tenant and key. request: hash of what was asked. Raises what ``make`` raises
+    (then nothing is remembered), Problem, Transient.
     """
     config = IdempotencyConfig(
         event_key_jmespath="identity",
@@ -57,8 +58,16 @@ def run(
         lambda_context=context,
     )
 
+    made: list[dict[str, Any]] = []
+    failed: list[Exception] = []
+
     def create(*, call: dict[str, str]) -> dict[str, Any]:  # noqa: ARG001  Powertools reads it
-        return make()
+        try:
+            made.append(make())
+        except Exception as error:
+            failed.append(error)
+            raise
+        return made[-1]
 
     remembered: Callable[..., dict[str, Any]] = idempotent_function(
         create,
@@ -86,9 +95,14 @@ def run(
             retry_after=IN_PROGRESS_RETRY,
         ) from error
     except (IdempotencyInconsistentStateError, IdempotencyPersistenceLayerError) as error:
-        raise Transient(str(error)) from error
+        # What was done is the answer, also when it could not be remembered.
+        if made:
+            return made[-1]
+        raise (failed[-1] if failed else Transient(str(error))) from error
 
 
 @cache
 def _layer(table: str) -> DynamoDBPersistenceLayer:
-    return DynamoDBPersistenceLayer(table_name=table, key_attr="id")
+    # A client of the default session: its own would read the service models once more.
+    client = boto3.client("dynamodb", config=client_config())
+    return DynamoDBPersistenceLayer(table_name=table, key_attr="id", boto3_client=client)

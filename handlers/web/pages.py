@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from typing import TYPE_CHECKING, Final
 
 from ..jobs import items
 from ..jobs.errors import Undecodable
 from ..jobs.store import Index
 from .problems import bad_request
-from .views import job_view
+from .views import is_job_id, job_view
 
 if TYPE_CHECKING:
     from ..jobs.ports import World
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 200
+WHOLE: Final = re.compile(r"[0-9]{1,3}")
 
 
 def jobs_page(world: World, tenant: str, limit: str | None, token: str | None) -> dict[str, object]:
@@ -28,7 +30,7 @@ def jobs_page(world: World, tenant: str, limit: str | None, token: str | None) -
         items.tenant_partition(tenant),
         descending=True,
         limit=_limit(limit),
-        after=_cursor(tenant, token) if token else None,
+        after=None if token is None else _cursor(tenant, token),
     )
     jobs = []
     for found in page.found:
@@ -45,7 +47,7 @@ def jobs_page(world: World, tenant: str, limit: str | None, token: str | None) -
 def _limit(text: str | None) -> int:
     if text is None:
         return DEFAULT_LIMIT
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAX_LIMIT:
+    if not WHOLE.fullmatch(text) or not 1 <= int(text) <= MAX_LIMIT:
         raise bad_request("limit", f"must be a whole number from 1 to {MAX_LIMIT}")
     return int(text)
 
@@ -59,14 +61,20 @@ def _cursor(tenant: str, token: str) -> Cursor:
     """The cursor in a token, which the client may have changed."""
     try:
         cursor = json.loads(base64.b64decode(token, altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError) as error:
+    except (binascii.Error, ValueError, RecursionError) as error:
         raise bad_request("page", "is not a token of this API") from error
-    expected = {"pk", "sk", Index.BY_TENANT.pk, Index.BY_TENANT.sk}
-    if (
-        not isinstance(cursor, dict)
-        or cursor.keys() != expected
-        or not all(isinstance(value, str) and value for value in cursor.values())
-        or cursor[Index.BY_TENANT.pk] != items.tenant_partition(tenant)
-    ):
+    job_id = cursor.get(Index.BY_TENANT.sk) if isinstance(cursor, dict) else None
+    if not is_job_id(job_id) or cursor != _at(tenant, job_id):
         raise bad_request("page", "is not a token of this list")
-    return cursor
+    return _at(tenant, job_id)
+
+
+def _at(tenant: str, job_id: str) -> Cursor:
+    """Where a list of the tenant goes on after a job."""
+    key = items.job_key(job_id)
+    return {
+        "pk": key.pk,
+        "sk": key.sk,
+        Index.BY_TENANT.pk: items.tenant_partition(tenant),
+        Index.BY_TENANT.sk: job_id,
+    }

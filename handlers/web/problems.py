@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aws_lambda_powertools.event_handler import Response
+
+from ..jobs.settle import Unsettled
+
+if TYPE_CHECKING:
+    from ..jobs.errors import Transient
 
 PROBLEM_JSON: Final = "application/problem+json"
 
@@ -55,7 +60,15 @@ def not_found(what: str) -> Problem:
     return Problem(HTTPStatus.NOT_FOUND, "not_found", what)
 
 
-def unavailable() -> Problem:
+def unavailable(error: Transient) -> Problem:
+    if isinstance(error, Unsettled):
+        return Problem(
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            "unsettled",
+            "replies were lost, so it may or may not have been done; ask again, for a new job with "
+            "the same Idempotency-Key",
+            retry_after=2,
+        )
     return Problem(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "unavailable",

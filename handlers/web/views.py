@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 if TYPE_CHECKING:
     from ..jobs.model import Job
 
-BASE = "/v1/jobs"
+BASE: Final = "/v1/jobs"
+_JOB_ID: Final = re.compile(r"[0-9a-f]{32}")
+
+
+def is_job_id(value: object) -> TypeGuard[str]:
+    """Whether it can be a job's id; what can't be one need not be looked up."""
+    return isinstance(value, str) and _JOB_ID.fullmatch(value) is not None
 
 
 def location(job_id: str) -> str:
