@@ -1,0 +1,231 @@
+"""Virtual time and the processes that live in it.
+
+Every thread of every process is a greenlet. One heap of events, ordered by time, says who goes on;
+all chance comes from one seeded source, so a seed is one run, always the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from heapq import heappop, heappush
+from random import Random
+from typing import TypeAlias
+
+from greenlet import getcurrent, greenlet
+
+START = 1_700_000_000_000
+
+Step: TypeAlias = tuple[int, str, str, object]
+"""When, who, what, and how it went (rendered only when somebody looks)."""
+
+
+class Killed(BaseException):
+    """The process is gone; nothing of it runs any more."""
+
+
+class Hub:
+    """The clock, the heap, the chance and the trace."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)  # noqa: S311  repeatable is what it is for
+        self.now = START
+        self.trace: list[Step] = []
+        self.crashes: list[str] = []
+        """Exceptions that no rule may let out."""
+        self.current: Thread | None = None
+        self._heap: list[tuple[int, int, Callable[[], None]]] = []
+        self._order = 0
+        self._main = getcurrent()
+
+    def after(self, delay: float, act: Callable[[], None]) -> None:
+        """Do it when ``delay`` ms have passed."""
+        self._order += 1
+        heappush(self._heap, (self.now + max(0, int(delay)), self._order, act))
+
+    def run(self, over: Callable[[], bool]) -> None:
+        """Until it is over, or nothing is left to happen."""
+        while self._heap and not over():
+            at, _, act = heappop(self._heap)
+            self.now = max(self.now, at)
+            act()
+
+    def note(self, what: str, how: object = "") -> None:
+        who = self.current.label if self.current else "world"
+        self.trace.append((self.now, who, what, how))
+
+    # --- threads ------------------------------------------------------------------------------
+
+    def start(self, process: Process, name: str, run: Callable[[], None]) -> Thread:
+        thread = Thread(process, name, run, self._main)
+        process.threads.append(thread)
+        self.after(0, partial(self._resume, thread, thread.turn))
+        return thread
+
+    def park(self, delay: float | None) -> None:
+        """Let others go on, for ``delay`` ms or until woken. Raises Killed."""
+        thread = self.current
+        assert thread is not None
+        if thread.process.dead:
+            raise Killed
+        thread.turn += 1
+        if delay is not None:
+            self.after(delay, partial(self._resume, thread, thread.turn))
+        self._main.switch()
+        if thread.process.dead:
+            raise Killed
+
+    def wake(self, thread: Thread, turn: int) -> None:
+        self.after(0, partial(self._resume, thread, turn))
+
+    def kill(self, process: Process) -> None:
+        """From outside or from within; from within, the caller raises Killed next."""
+        if process.dead:
+            return
+        process.dead = True
+        if self.current is None or self.current.process is not process:
+            self._bury(process)
+
+    def _resume(self, thread: Thread, turn: int) -> None:
+        process = thread.process
+        if process.dead or thread.turn != turn or thread.green.dead:
+            return
+        if process.asleep_until > self.now:
+            self.after(process.asleep_until - self.now, partial(self._resume, thread, turn))
+            return
+        thread.turn += 1
+        self._switch(thread)
+        if process.dead:
+            self._bury(process)
+
+    def _switch(self, thread: Thread) -> None:
+        self.current = thread
+        try:
+            thread.green.switch()
+        except Exception as error:  # noqa: BLE001  whatever comes out here is a finding
+            self.crashes.append(f"{thread.label}: {error!r}")
+        finally:
+            self.current = None
+
+    def _bury(self, process: Process) -> None:
+        """Unwind what is left of a dead process; whatever it tries on its way out is refused."""
+        for thread in process.threads:
+            if not thread.green.dead:
+                self.current = thread
+                try:
+                    thread.green.throw(Killed)
+                finally:
+                    self.current = None
+
+
+class Process:
+    """What lives and dies together: its threads, its clock's error, its name."""
+
+    def __init__(self, name: str, skew: int = 0) -> None:
+        self.name = name
+        self.skew = skew
+        """ms its clock is ahead."""
+        self.dead = False
+        self.stopping = False
+        self.asleep_until = 0
+        self.threads: list[Thread] = []
+
+
+class Thread:
+    """One greenlet. ``turn`` tells a wake-up that is still meant from one that came too late."""
+
+    def __init__(
+        self, process: Process, name: str, run: Callable[[], None], main: greenlet
+    ) -> None:
+        self.process = process
+        self.label = f"{process.name}/{name}" if name else process.name
+        self.name = name
+        self.turn = 0
+        self._run = run
+        self.green = greenlet(self._body, parent=main)
+
+    def _body(self) -> None:
+        try:
+            self._run()
+        except Killed:
+            return
+
+
+class SimEvent:
+    """``Event`` of a simulated process."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._set = False
+        self._waiting: list[tuple[Thread, int]] = []
+
+    def set(self) -> None:
+        self._set = True
+        for thread, turn in self._waiting:
+            self._hub.wake(thread, turn)
+        self._waiting.clear()
+
+    def is_set(self) -> bool:
+        return self._set
+
+    def wait(self, timeout_ms: int) -> bool:
+        if not self._set:
+            thread = self._hub.current
+            assert thread is not None
+            self._waiting.append((thread, thread.turn + 1))
+            self._hub.park(timeout_ms)
+        return self._set
+
+
+class SimTask:
+    """``Task`` of a simulated process."""
+
+    def __init__(self, hub: Hub, done: SimEvent) -> None:
+        self._hub = hub
+        self._done = done
+
+    def join(self) -> None:
+        while not self._done.is_set():
+            self._done.wait(1_000_000)
+
+
+class SimRuntime:
+    """``Runtime`` of one process: the hub's time through a clock that may be wrong."""
+
+    def __init__(self, hub: Hub, process: Process) -> None:
+        self._hub = hub
+        self._process = process
+
+    def now(self) -> int:
+        return self._hub.now + self._process.skew
+
+    def sleep(self, ms: int) -> None:
+        self._hub.park(ms)
+
+    def random(self) -> float:
+        return self._hub.random.random()
+
+    def token(self) -> str:
+        return f"{self._hub.random.getrandbits(80):020x}"
+
+    def event(self) -> SimEvent:
+        return SimEvent(self._hub)
+
+    def spawn(self, name: str, run: Callable[[], None]) -> SimTask:
+        done = SimEvent(self._hub)
+
+        def body() -> None:
+            try:
+                run()
+            finally:
+                done.set()
+
+        self._hub.start(self._process, name.partition("-")[0], body)
+        return SimTask(self._hub, done)
+
+
+class TrueClock(SimRuntime):
+    """The queue's own clock, which is right by definition."""
+
+    def __init__(self, hub: Hub) -> None:
+        super().__init__(hub, Process("queue"))

@@ -1,0 +1,497 @@
+"""One seed: a small world, the people and programs in it, and what befalls them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Final
+from unittest.mock import patch
+
+from pydantic import BaseModel
+
+from handlers.jobs import control, submit
+from handlers.jobs.attempt import Worker
+from handlers.jobs.errors import FairlaneError
+from handlers.jobs.limits import Limits
+from handlers.jobs.model import Change, Fail, Job, Lane, Operation, Skip
+from handlers.jobs.outcomes import DeleteMessage, KeepMessage
+from handlers.jobs.ports import World
+from handlers.jobs.recover import Recovery
+from handlers.jobs.requests import Accepted
+from handlers.jobs.run import on_message
+from handlers.jobs.settle import Unsettled
+from handlers.jobs.store import Key, Put, Table
+from handlers.jobs.submit import Created
+from handlers.jobs.timing import LaneTiming, Timing
+from handlers.memory.lane_queue import MemoryLaneQueue
+from handlers.memory.payload_store import MemoryPayloadStore
+from handlers.memory.record_store import MemoryRecordStore
+
+from . import faults as faults_
+from . import verdict, wires
+from .hub import Hub, Killed, Process, SimRuntime, TrueClock
+from .watch import OVER, Violation, Watch, WatchedStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from handlers.jobs.model import Fields, Outcome
+    from handlers.jobs.outcomes import Decision
+    from handlers.jobs.ports import Delivery
+
+    from .faults import Faults
+    from .hub import Step
+
+SKEW: Final = 2.0
+TIMING: Final = Timing(
+    small=LaneTiming(heartbeat=1, lease_ttl=4, visibility=12),
+    bulk=LaneTiming(heartbeat=2, lease_ttl=8, visibility=12),
+    takeover_grace=17,
+    clock_skew=SKEW,
+    function_timeout=2,
+    stop_timeout=10,
+    longest_chunk=5,
+    small_reserve=0.5,
+    dispatch_grace=3,
+    lost_after=60,
+    retry_base=1,
+    retry_cap=8,
+    history=3600,
+)
+MAX_FUNCTIONS: Final = 3
+SLOTS: Final = 2
+"""Jobs a bulk worker runs at once."""
+REST_WITHIN: Final = 600_000
+"""ms after the last fault in which the world must have come to rest."""
+
+
+class NoParameters(BaseModel):
+    pass
+
+
+def bump(fields: Fields, parameters: BaseModel) -> Outcome:
+    """Count up, unless the record says otherwise."""
+    match fields.get("n"):
+        case int(n):
+            return Change({"n": n + 1})
+        case "skip":
+            return Skip("asked to be left alone")
+        case "raise":
+            raise RuntimeError("an operation's bug")
+        case _:
+            return Fail("no number")
+
+
+BUMP: Final = Operation("bump", NoParameters, bump, lambda _: frozenset({"n"}))
+
+
+@dataclass
+class Request:
+    """One create, and what its client was told."""
+
+    number: int
+    ids: tuple[str, ...]
+    answer: str = "none"
+    job_id: str | None = None
+
+
+@dataclass
+class Run:
+    """What a seed led to."""
+
+    seed: int
+    violations: list[Violation]
+    trace: list[Step]
+    seen: dict[str, int]
+    """How often each thing happened: transactions and log actions by name."""
+    elapsed: int
+    """Virtual ms."""
+
+
+@dataclass
+class Scenario:
+    """The world of one seed."""
+
+    seed: int
+    random: Random = field(init=False)
+    hub: Hub = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.hub = Hub(self.seed)
+        self.random = self.hub.random
+        self.faults: Faults = faults_.draw(self.random, max_skew=int(SKEW * 500))
+        self.limits = Limits(
+            small_max_items=self.random.choice((6, 12, 12)),
+            chunk_size=self.random.randint(2, 7),
+            tenant_slots_small=self.random.choice((1, 1, 2)),
+            tenant_slots_bulk=self.random.choice((1, 1, 2)),
+        )
+        self.shards = self.random.choice((1, 1, 2))
+        self.store = WatchedStore()
+        self.records = MemoryRecordStore(self.store)
+        clock = TrueClock(self.hub)
+        self.dead = {lane: MemoryLaneQueue(clock, name=f"{lane}-dlq") for lane in Lane}
+        self.queues = {
+            lane: MemoryLaneQueue(
+                clock,
+                name=lane.value,
+                visibility=TIMING.lane(lane).visibility,
+                max_receive_count=TIMING.lane(lane).max_receive_count,
+                dead_letters=self.dead[lane],
+            )
+            for lane in Lane
+        }
+        self.payloads = MemoryPayloadStore()
+        self.watch = Watch(
+            self.hub, self.store, self.queues, TIMING, self.limits, int(SKEW * 1000)
+        )
+        self.watch.stale_deletes_work = self.random.random() < 0.3
+        self.requests: list[Request] = []
+        self.asked: dict[str, set[str]] = defaultdict(set)
+        """What was asked of a job: cancel, pause, …"""
+        self.payload_lost: set[str] = set()
+        self.subjects: dict[tuple[str, str], list[str]] = {}
+        self.bulk: list[Process] = []
+        self.running: dict[Process, int] = {}
+        self.names = 0
+        self.calm_at = self.hub.now + self.random.randint(20_000, 70_000)
+        self._people_the_world()
+
+    # --- the world ----------------------------------------------------------------------------
+
+    def _people_the_world(self) -> None:
+        for number in range(self.random.randint(2, 4)):
+            tenant = f"t{self.random.randrange(2 + number % 2)}"
+            ids = [f"s{number}r{i}" for i in range(self.random.randint(4, 30))]
+            self.subjects[tenant, f"s{number}"] = ids
+            for index, id_ in enumerate(ids):
+                self._new_record(tenant, ids, index, id_)
+        self.store.watch = self.watch
+
+    def _new_record(self, tenant: str, ids: list[str], index: int, id_: str) -> None:
+        drawn = self.random.random()
+        item: dict[str, object] = {"n": 0, "version": 1}
+        if drawn < 0.03:
+            return
+        if drawn < 0.06:
+            ids[index] = id_ = id_ + "!"
+        elif drawn < 0.12:
+            item["n"] = self.random.choice(("skip", "raise", "text"))
+        elif drawn < 0.2:
+            del item["version"]
+        self.store.transact("load", [Put(Key(tenant, id_, Table.RECORDS), item)])  # type: ignore[arg-type]
+
+    def world_of(self, process: Process) -> World:
+        line = wires.Line(self.hub, process, self.faults)
+        return World(
+            store=wires.SimStore(line, self.store, self.watch),
+            records=wires.SimRecords(line, self.records),
+            queues={
+                lane: wires.SimQueue(line, queue, lane, self.watch)
+                for lane, queue in self.queues.items()
+            },
+            payloads=wires.SimPayloads(line, self.payloads),
+            runtime=SimRuntime(self.hub, process),
+            telemetry=wires.SimTelemetry(self.hub, self.watch.seen),
+            operations={"bump": BUMP},
+            timing=TIMING,
+            limits=self.limits,
+            due_shards=self.shards,
+        )
+
+    def process(self, kind: str) -> Process:
+        self.names += 1
+        return Process(f"{kind}{self.names}", self.faults.skew())
+
+    # --- one run ------------------------------------------------------------------------------
+
+    def run(self) -> Run:
+        TIMING.check()
+        end = self.calm_at + REST_WITHIN
+        for _ in range(self.random.randint(4, 12)):
+            self._sometime(self._create)
+        for _ in range(self.random.randint(0, 25)):
+            self._sometime(self._control)
+        for _ in range(self.random.choice((0, 0, 3, 20))):
+            self._sometime(self._write_outside)
+        if self.random.random() < 0.1:
+            self._sometime(self._lose_payload)
+        for _ in range(self.random.randint(0, 3)):
+            self._sometime(self._stop_worker)
+        self.no_recovery_until = self.hub.now + self.random.choice((0, 0, 30_000, 100_000))
+        self._hire()
+        self.hub.after(self.calm_at - self.hub.now, self._calm)
+        self.hub.after(0, self._deliver)
+        self.hub.after(self.random.randint(0, 9000), self._recover)
+        with patch.object(submit, "INLINE_ID_BYTES", self.random.choice((40, 100, 100_000))):
+            self.hub.run(lambda: self._over(end))
+        if not self._broken():
+            self._judge(end)
+        self.watch.violations += [
+            Violation("no rule crashes", crash, self.hub.now) for crash in self.hub.crashes
+        ]
+        return Run(
+            self.seed,
+            self.watch.violations,
+            self.hub.trace,
+            {**self.watch.seen, **{f"{a}->{b}": n for (a, b), n in self.watch.edges.items()}},
+            self.hub.now - self.calm_at,
+        )
+
+    def _broken(self) -> bool:
+        return bool(self.watch.violations or self.hub.crashes)
+
+    def _over(self, end: int) -> bool:
+        return self._broken() or self.hub.now > end or (self.faults.off and self._at_rest())
+
+    def _at_rest(self) -> bool:
+        if self._busy() or any(queue._stored for queue in self.queues.values()):
+            return False
+        return not verdict.unrest(self.store)
+
+    def _judge(self, end: int) -> None:
+        if self.hub.now > end:
+            for what in verdict.unrest(self.store) or ["messages keep coming back"]:
+                self.watch.wrong("3", f"no rest {REST_WITHIN} ms after the last fault: {what}")
+            return
+        for rule, what in verdict.judge(self):
+            self.watch.wrong(rule, what)
+
+    def _sometime(self, act: Callable[[], None]) -> None:
+        span = self.calm_at - self.hub.now
+        self.hub.after(self.random.random() * span, act)
+
+    def _calm(self) -> None:
+        self.faults.off = True
+        self.no_recovery_until = 0
+        for process in self.bulk:
+            process.asleep_until = min(process.asleep_until, self.hub.now + 45_000)
+        self.hub.note("faults end")
+
+    # --- people -------------------------------------------------------------------------------
+
+    def _api(self, what: str, act: Callable[[World], None]) -> None:
+        process = self.process("api")
+
+        def handle() -> None:
+            act(self.world_of(process))
+
+        self.hub.start(process, what, handle)
+        self.hub.after(29_000, partial(self._kill, process, "API time-out"))
+
+    def _create(self, again: int = 3) -> None:
+        (tenant, subject), pool = self.random.choice(list(self.subjects.items()))
+        request = Request(len(self.requests), self._choose(pool))
+        self.requests.append(request)
+        accepted = Accepted(
+            operation="bump",
+            subject=subject,
+            params="{}",
+            ids=request.ids,
+            duplicates=0,
+            tolerated_failure_percent=self.random.choice((100, 100, 100, 5)),
+            labels={"request": str(request.number)},
+        )
+
+        def create(world: World) -> None:
+            try:
+                outcome = submit.submit(world, tenant, accepted)
+            except Unsettled:
+                request.answer = "unsettled"
+            except FairlaneError:
+                request.answer = "error"
+            else:
+                created = isinstance(outcome, Created)
+                request.answer = "created" if created else "busy"
+                if isinstance(outcome, Created):
+                    request.job_id = outcome.job.id
+            self.hub.note("told the client", request.answer)
+            if request.answer != "created" and again and not self.faults.off:
+                self.hub.after(self.random.random() * 9000, partial(self._create, again - 1))
+
+        self._api(f"create-{request.number}", create)
+
+    def _choose(self, pool: list[str]) -> tuple[str, ...]:
+        ids = self.random.sample(pool, self.random.randint(1, len(pool)))
+        if self.random.random() < 0.4:
+            ids += self.random.choices(ids, k=self.random.randint(1, 4))
+            if self.random.random() < 0.5:
+                self.random.shuffle(ids)
+        return tuple(ids[:30])
+
+    def _control(self) -> None:
+        jobs = list(self.watch.jobs.values())
+        if not jobs:
+            return
+        live = [job for job in jobs if job["state"] not in OVER]
+        job = self.random.choice(live if live and self.random.random() < 0.7 else jobs)
+        id_, tenant = str(job["id"]), str(job["tenant"])
+        name = self.random.choice(self._verbs(str(job["state"])))
+        act = getattr(control, name)
+        self.asked[id_].add(name)
+
+        def ask(world: World) -> None:
+            try:
+                answer = act(world, tenant, id_)
+            except FairlaneError as error:
+                answer = error
+            said = answer.state.value if isinstance(answer, Job) else type(answer).__name__
+            self.hub.note(f"told the client about {name}", said)
+
+        self._api(f"{name}-{id_[-6:]}", ask)
+
+    def _verbs(self, state: str) -> tuple[str, ...]:
+        """Mostly what makes sense, sometimes anything."""
+        if self.random.random() < 0.2:
+            return ("cancel", "pause", "resume", "retry")
+        return {
+            "PAUSED": ("resume", "resume", "cancel"),
+            "FAILED": ("retry",),
+        }.get(state, ("cancel", "pause", "pause"))
+
+    def _write_outside(self) -> None:
+        """Somebody else's program writes a record, as it always has."""
+        (tenant, _), pool = self.random.choice(list(self.subjects.items()))
+        key = Key(tenant, self.random.choice(pool), Table.RECORDS)
+        item = dict(self.store.peek(key))
+        if not item:
+            return
+        version = item.get("version", 0)
+        assert isinstance(version, int)
+        self.store.transact("outside", [Put(key, {**item, "o": self.hub.now, "version": version + 1})])
+        self.hub.note("outside write", key.sk)
+
+    def _lose_payload(self) -> None:
+        if names := sorted(self.payloads.names()):
+            name = self.random.choice(names)
+            self.payloads.delete(name)
+            self.payload_lost.add(name)
+            self.hub.note("payload lost", name)
+
+    # --- workers ------------------------------------------------------------------------------
+
+    def _deliver(self) -> None:
+        """The event source mapping and the long polls: whoever is free gets what is visible."""
+        for lane, queue in self.queues.items():
+            if not self.faults.off and self.random.random() < self.faults.duplicates:
+                self._duplicate(queue)
+            while any(m.visible_at <= self.hub.now for m in queue._stored.values()):
+                if not (self._invoke if lane is Lane.SMALL else self._hand_out)(queue):
+                    break
+        self.hub.after(self.random.choice((20, 100, 500, 1500)), self._deliver)
+
+    def _duplicate(self, queue: MemoryLaneQueue) -> None:
+        """A standard queue delivers a message in flight once more, now and then."""
+        flying = [m for m in queue._stored.values() if m.visible_at > self.hub.now]
+        if flying:
+            message = self.random.choice(flying)
+            message.visible_at = self.hub.now
+            self.hub.note("delivered early", message.message_id)
+
+    def _invoke(self, queue: MemoryLaneQueue) -> bool:
+        if sum(process.name.startswith("fn") for process in self._busy()) >= MAX_FUNCTIONS:
+            return False
+        for delivery in queue.receive(1, 0):
+            process = self.process("fn")
+            deadline = self.hub.now + TIMING.function_timeout * 1000
+            worker = Worker(process.name, deadline=deadline + process.skew)
+            self._start(process, delivery, worker, Lane.SMALL)
+            self.hub.after(deadline - self.hub.now, partial(self._kill, process, "time-out"))
+            return True
+        return False
+
+    def _hand_out(self, queue: MemoryLaneQueue) -> bool:
+        self.bulk = [process for process in self.bulk if not process.dead]
+        if not self.bulk and (self.faults.off or self.random.random() < 0.3):
+            self._hire()
+        for process in self.bulk:
+            awake = process.asleep_until <= self.hub.now
+            if self.running.get(process, 0) < SLOTS and not process.stopping and awake:
+                for delivery in queue.receive(1, 0):
+                    worker = Worker(process.name, stopping=lambda p=process: p.stopping)  # type: ignore[misc]
+                    self._start(process, delivery, worker, Lane.BULK)
+                    return True
+                return False
+        if self.faults.off and all(p.stopping or p.asleep_until > self.hub.now for p in self.bulk):
+            self._hire()
+            return True
+        return False
+
+    def _busy(self) -> list[Process]:
+        for process in [process for process in self.running if process.dead]:
+            del self.running[process]
+        return list(self.running)
+
+    def _hire(self) -> None:
+        self.bulk.append(self.process("worker"))
+        if self.random.random() < 0.3:
+            self.bulk.append(self.process("worker"))
+
+    def _start(self, process: Process, delivery: Delivery, worker: Worker, lane: Lane) -> None:
+        self.running[process] = self.running.get(process, 0) + 1
+
+        def work() -> None:
+            world = self.world_of(process)
+            self.hub.note("received", delivery)
+            decision = on_message(world, delivery, worker)
+            self.hub.note("decided", decision)
+            _carry_out(world, lane, delivery, decision)
+            self._left(process)
+            if lane is Lane.SMALL:
+                self.hub.kill(process)
+                raise Killed
+
+        self.hub.start(process, "", work)
+
+    def _left(self, process: Process) -> None:
+        self.running[process] -= 1
+        if self.running[process] <= 0:
+            del self.running[process]
+
+    def _stop_worker(self) -> None:
+        """SIGTERM, and SIGKILL when it takes too long."""
+        if not self.bulk:
+            return
+        process = self.random.choice(self.bulk)
+        process.stopping = True
+        self.hub.note("SIGTERM", process.name)
+        self.hub.after(TIMING.stop_timeout * 1000, partial(self._kill, process, "SIGKILL"))
+
+    def _kill(self, process: Process, why: str) -> None:
+        if not process.dead:
+            self.hub.note(why, process.name)
+            self.hub.kill(process)
+
+    # --- recovery -----------------------------------------------------------------------------
+
+    def _recover(self) -> None:
+        if self.hub.now >= self.no_recovery_until:
+            for _ in range(1 if self.random.random() < 0.8 else 2):
+                process = self.process("recovery")
+                world = self.world_of(process)
+                self.hub.start(process, "", lambda w=world: Recovery(w).run())  # type: ignore[misc]
+                self.hub.after(55_000, partial(self._kill, process, "time-out"))
+        self.hub.after(self.random.randint(3000, 9000), self._recover)
+
+
+def _carry_out(world: World, lane: Lane, delivery: Delivery, decision: Decision) -> None:
+    """What an entrypoint does with a decision."""
+    queue = world.queues[lane]
+    receipt = decision.receipt or delivery.receipt
+    try:
+        match decision:
+            case DeleteMessage():
+                queue.delete(receipt)
+            case KeepMessage(seconds=int(seconds)):
+                queue.set_visibility(receipt, seconds)
+            case _:
+                pass
+    except FairlaneError:
+        return
+
+
+def run(seed: int) -> Run:
+    """Simulate one seed."""
+    return Scenario(seed).run()

@@ -1,0 +1,116 @@
+"""What must be true when everything has come to rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from handlers.jobs.store import Table
+
+from .watch import OVER, int_of, short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from handlers.jobs.store import Item
+
+    from .scenario import Scenario
+    from .watch import WatchedStore
+
+
+def unrest(store: WatchedStore) -> list[str]:
+    """What still has to happen."""
+    found = []
+    for key, item in store.all_items().items():
+        if key.table is Table.RECORDS:
+            continue
+        if key.sk == "JOB":
+            if item["state"] not in OVER and item["state"] != "PAUSED":
+                found.append(f"job {short(str(item['id']))} is {item['state']}")
+            elif item.get("cleanup"):
+                found.append(f"job {short(str(item['id']))} has clean-up left")
+        elif key.sk.startswith("DISPATCH"):
+            found.append(f"dispatch row of job {short(key.pk)}")
+        elif "due_pk" in item:
+            found.append(f"{key.pk} {key.sk} is due")
+    return found
+
+
+def judge(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Broken rules, with what broke them."""
+    for job in scenario.watch.jobs.values():
+        yield from _job(scenario, job)
+    yield from _requests(scenario)
+    yield from _counters(scenario)
+
+
+def _job(scenario: Scenario, job: Item) -> Iterator[tuple[str, str]]:
+    id_, state = str(job["id"]), str(job["state"])
+    name = f"job {short(id_)}"
+    asked = scenario.asked[id_]
+    if state == "PAUSED" and "pause" not in asked:
+        yield "3", f"{name} is paused and nobody asked for it"
+    if state == "CANCELLED" and "cancel" not in asked:
+        yield "3", f"{name} is cancelled and nobody asked for it"
+    reason = job.get("end_reason")
+    if state == "FAILED":
+        lost = job.get("payload") in scenario.payload_lost
+        if reason == "payload_gone" and not lost:
+            yield "3", f"{name} failed because its payload is gone, and nothing removed it"
+        if reason not in {"payload_gone", "taken_over", "attempts_exhausted", "too_many_failed"}:
+            yield "3", f"{name} failed: {reason}"
+    if state in {"SUCCEEDED", "CANCELLED"} and job.get("payload") in scenario.payloads.names():
+        yield "5", f"{name} is {state} and its stored id list is still there"
+    yield from _records(scenario, job, name)
+
+
+def _records(scenario: Scenario, job: Item, name: str) -> Iterator[tuple[str, str]]:
+    """Rules 1 and 6, from what happened to the records."""
+    id_, tenant = str(job["id"]), str(job["tenant"])
+    rows = [
+        item
+        for key, item in scenario.store.all_items().items()
+        if key.pk == f"JOB#{id_}" and key.sk.startswith("OUTCOME#")
+    ]
+    listed = {
+        kind: [entry["id"] for row in rows for entry in row.get(kind, ())]  # type: ignore[union-attr,call-overload,index]
+        for kind in ("failed", "skipped")
+    }
+    for kind, ids in listed.items():
+        if len(ids) != int_of(job, kind):
+            yield "6", f"{name} counts {job[kind]} {kind} and lists {len(ids)}"
+    changed = [
+        record for (t, record), jobs in scenario.watch.changes.items() if t == tenant and id_ in jobs
+    ]
+    if job["state"] == "SUCCEEDED":
+        if job["position"] != job["total"]:
+            yield "6", f"{name} succeeded at {job['position']} of {job['total']}"
+        wanted = set(scenario.requests[number_of(job)].ids) - set(listed["failed"]) - set(listed["skipped"])
+        for record in sorted(wanted - set(changed)):
+            yield "1", f"{name} succeeded without changing {record}"
+    for record in sorted(set(changed) & set(listed["failed"])):
+        yield "1", f"{name} lists {record} as failed and changed it"
+
+
+def _requests(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Rule 8."""
+    made = {str(number_of(job)) for job in scenario.watch.jobs.values()}
+    for request in scenario.requests:
+        exists = str(request.number) in made
+        if request.answer == "created" and not exists:
+            yield "8", f"request {request.number} was accepted and has no job"
+        if request.answer in {"busy", "error"} and exists:
+            yield "8", f"request {request.number} was answered {request.answer} and has a job"
+
+
+def _counters(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    for key, item in scenario.store.all_items().items():
+        if key.sk.startswith("SLOTS") and (item.get("in_flight") or item.get("held")):
+            yield "3", f"{key.pk} {key.sk} still counts {item}"
+
+
+def number_of(job: Item) -> int:
+    """Which request made the job."""
+    labels = job["labels"]
+    assert isinstance(labels, Mapping)
+    return int(str(labels["request"]))

@@ -1,0 +1,345 @@
+"""Watches every committed write, and every deleted message, against the rules of the design.
+
+Written from the rules, not from the code under test: it knows items by their attributes and
+keeps books of its own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from handlers.jobs.errors import Reason
+from handlers.jobs.states import EDGES, State
+from handlers.jobs.store import Check, Key, Table
+from handlers.memory.job_store import MemoryStore
+from handlers.memory.writes import outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from handlers.jobs.limits import Limits
+    from handlers.jobs.model import Lane
+    from handlers.jobs.store import Item, Write
+    from handlers.jobs.timing import Timing
+    from handlers.memory.lane_queue import MemoryLaneQueue
+
+    from .hub import Hub, Thread
+
+OVER: Final = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
+WORKED_ON: Final = frozenset({"RUNNING", "CANCELLING", "PAUSING"})
+CONCLUDING: Final = ("let_go", "pause", "end_")
+
+
+@dataclass(frozen=True)
+class Violation:
+    rule: str
+    what: str
+    at: int
+
+    def __str__(self) -> str:
+        return f"[{self.rule}] {self.what}"
+
+
+class WatchedStore(MemoryStore):
+    """A MemoryStore that shows each committed transaction to the watch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.watch: Watch | None = None
+
+    def transact(self, action: str, writes: Sequence[Write]) -> None:
+        before = {write.key: self._items.get(write.key) for write in writes}
+        super().transact(action, writes)
+        if self.watch is not None:
+            self.watch.committed(action, writes, before, self._items)
+
+    def objections(self, writes: Sequence[Write]) -> list[Reason | None]:
+        results = [outcome(w, self._items.get(w.key), self._key_names) for w in writes]
+        return [result if isinstance(result, Reason) else None for result in results]
+
+    def peek(self, key: Key) -> Item:
+        return self._items.get(key, {})
+
+    def all_items(self) -> Mapping[Key, Item]:
+        return self._items
+
+
+class Watch:
+    """The books, and what was found wrong."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        store: WatchedStore,
+        queues: Mapping[Lane, MemoryLaneQueue],
+        timing: Timing,
+        limits: Limits,
+        max_skew: int,
+    ) -> None:
+        self.hub = hub
+        self.store = store
+        self.queues = queues
+        self.timing = timing
+        self.limits = limits
+        self.max_skew = max_skew
+        self.violations: list[Violation] = []
+        self.jobs: dict[str, Item] = {}
+        self.changes: dict[tuple[str, str], list[str]] = defaultdict(list)
+        """Who changed a record, in order, by (tenant, record id)."""
+        self.fences: dict[Key, int] = defaultdict(int)
+        self.beating: dict[Thread, str] = {}
+        self.stale_deletes_work = False
+        self.edges: dict[tuple[str, str], int] = defaultdict(int)
+        self.seen: dict[str, int] = defaultdict(int)
+
+    def wrong(self, rule: str, what: str) -> None:
+        self.violations.append(Violation(rule, what, self.hub.now))
+
+    # --- calls in flight ----------------------------------------------------------------------
+
+    def sending(self, thread: Thread | None, action: str, writes: Sequence[Write]) -> None:
+        if action == "beat" and thread is not None:
+            self.beating[thread] = writes[0].key.pk
+
+    def answered(self, thread: Thread | None) -> None:
+        if thread is not None:
+            self.beating.pop(thread, None)
+
+    # --- committed transactions ---------------------------------------------------------------
+
+    def committed(
+        self,
+        action: str,
+        writes: Sequence[Write],
+        before: Mapping[Key, Item | None],
+        after: Mapping[Key, Item],
+    ) -> None:
+        self.seen[action] += 1
+        subjects: set[tuple[str, str]] = set()
+        counters: set[str] = set()
+        records: list[Key] = []
+        progress: tuple[Item, Item] | None = None
+        for write in writes:
+            key = write.key
+            if isinstance(write, Check):
+                continue
+            if key.table is Table.RECORDS:
+                records.append(key)
+                continue
+            old, new = before[key], after.get(key)
+            if key.sk == "JOB":
+                if new is None:
+                    self.wrong("8", f"job item {key.pk} was deleted")
+                    continue
+                self._job(action, old, new)
+                subjects.add((str(new["tenant"]), str(new["subject"])))
+                counters.add(str(new["tenant"]))
+                if old is not None and new["position"] != old["position"]:
+                    progress = (old, new)
+            elif key.sk == "LEASE":
+                self._lease(action, key, old, new)
+                if new and "subject" in new:
+                    subjects.add((str(new["tenant"]), str(new["subject"])))
+            elif key.sk.startswith("SLOTS"):
+                counters.add(key.pk.removeprefix("TENANT#"))
+        if progress is not None:
+            self._chunk(*progress, records)
+        elif records and action not in {"outside", "load"}:
+            self.wrong("1", f"{action} changed records without a checkpoint")
+        for subject in subjects:
+            self._subject(action, *subject)
+        for tenant in counters:
+            self._counters(action, tenant)
+
+    def _job(self, action: str, old: Item | None, new: Item) -> None:
+        id_ = str(new["id"])
+        self.jobs[id_] = new
+        was, is_ = None if old is None else str(old["state"]), str(new["state"])
+        name = f"{action}: job {short(id_)}"
+        if was is None:
+            if is_ != "QUEUED":
+                self.wrong("7", f"{name} created as {is_}")
+            return
+        assert old is not None
+        if was != is_ or new["attempt"] > old["attempt"]:  # type: ignore[operator]
+            self.edges[was, is_] += 1
+            if (State(was), State(is_)) not in EDGES:
+                self.wrong("7", f"{name} went {was} -> {is_}")
+        if int_of(new, "fence") < int_of(old, "fence"):
+            self.wrong("2", f"{name} fence fell from {old['fence']} to {new['fence']}")
+        if int_of(new, "dispatches") < int_of(old, "dispatches"):
+            self.wrong("5", f"{name} dispatch number fell to {new['dispatches']}")
+        if int_of(new, "attempt") > self.timing.lane(str(new["lane"])).max_attempts:
+            self.wrong("3", f"{name} has attempt {new['attempt']}")
+        self._counts(name, old, new)
+        if is_ in OVER and was not in OVER or is_ == "PAUSED" or action == "let_go":
+            self._concluded(action, new)
+
+    def _counts(self, name: str, old: Item, new: Item) -> None:
+        for count in ("succeeded", "failed", "skipped", "position", "cursor"):
+            if int_of(new, count) < int_of(old, count):
+                self.wrong("6", f"{name}: {count} fell from {old[count]} to {new[count]}")
+        done = sum(int_of(new, count) for count in ("succeeded", "failed", "skipped"))
+        if done != int_of(new, "position") or done > int_of(new, "total"):
+            self.wrong("6", f"{name}: {done} settled at {new['position']} of {new['total']}")
+
+    def _concluded(self, action: str, new: Item) -> None:
+        """A worker ends its attempt when no beat of it is on its way any more (section 5)."""
+        me = self.hub.current
+        if me is None:
+            return
+        pk = lease_key(str(new["tenant"]), str(new["subject"])).pk
+        for thread, subject in self.beating.items():
+            if subject == pk and thread.process is me.process and not thread.process.dead:
+                self.wrong("heartbeat", f"{action} while a beat of the attempt is in flight")
+
+    def _lease(self, action: str, key: Key, old: Item | None, new: Item | None) -> None:
+        if new is None:
+            self.wrong("2", f"{action}: lease {key.pk} was deleted")
+            return
+        old = old or {}
+        fence = int_of(new, "fence")
+        if fence < self.fences[key]:
+            self.wrong("2", f"{action}: fence of {key.pk} fell from {self.fences[key]} to {fence}")
+        before, after = old.get("job_id"), new.get("job_id")
+        if after is not None and after != before and fence <= self.fences[key]:
+            self.wrong("2", f"{action}: new holder of {key.pk} with the fence {fence} again")
+        self.fences[key] = max(fence, self.fences[key])
+        expires = old.get("expires_at")
+        if before is not None and after is not None and before != after:
+            self._taken_over(action, key, expires)
+        if action == "begin" and isinstance(expires, int) and expires > self._latest():
+            self.wrong("two holders", f"{action} on {key.pk} whose lease has not expired")
+
+    def _latest(self) -> int:
+        """The latest time any clock may show."""
+        return self.hub.now + self.max_skew
+
+    def _taken_over(self, action: str, key: Key, expires: object) -> None:
+        grace = int(self.timing.takeover_grace * 1000)
+        if not isinstance(expires, int) or expires + grace > self._latest():
+            self.wrong("two holders", f"{action} of {key.pk} before its holder's grace was over")
+
+    def _chunk(self, old: Item, new: Item, records: Sequence[Key]) -> None:
+        id_ = str(new["id"])
+        key = lease_key(str(new["tenant"]), str(new["subject"]))
+        name = f"job {short(id_)} chunk {old['position']}-{new['position']}"
+        fence = int_of(new, "committed_fence")
+        if fence < self.fences[key]:
+            self.wrong("2", f"{name} written with fence {fence} after {self.fences[key]} was used")
+        if new["state"] != "RUNNING":
+            self.wrong("2", f"{name} written while {new['state']}")
+        changed = int_of(new, "succeeded") - int_of(old, "succeeded")
+        if changed != len(records):
+            self.wrong("6", f"{name} counts {changed} changes and makes {len(records)}")
+        for record in records:
+            history = self.changes[record.pk, record.sk]
+            if id_ in history:
+                between = history[history.index(id_) :]
+                if set(between) == {id_}:
+                    self.wrong("1", f"{name} changes record {record.sk} again")
+            history.append(id_)
+
+    # --- what must hold between items ---------------------------------------------------------
+
+    def _subject(self, action: str, tenant: str, subject: str) -> None:
+        name = f"{action}: subject {tenant}/{subject}"
+        active = [
+            job
+            for job in self.jobs.values()
+            if job["tenant"] == tenant and job["subject"] == subject and job["state"] not in OVER
+        ]
+        lease = self.store.peek(lease_key(tenant, subject))
+        holder = lease.get("job_id")
+        if len(active) > 1:
+            ids = ", ".join(f"{short(str(job['id']))} {job['state']}" for job in active)
+            self.wrong("two holders", f"{name} has the active jobs {ids}")
+            return
+        if not active:
+            if holder is not None:
+                self.wrong("3", f"{name} is held by finished job {short(str(holder))}")
+            return
+        [job] = active
+        if holder != job["id"]:
+            self.wrong("3", f"{name} is not held by its active job {short(str(job['id']))}")
+        elif lease.get("fence") != job["fence"]:
+            self.wrong("2", f"{name} has fence {lease.get('fence')}, its job {job['fence']}")
+        elif (job["state"] in WORKED_ON) != ("expires_at" in lease):
+            expiry = "an" if "expires_at" in lease else "no"
+            self.wrong("3", f"{name} has {expiry} expiry while its job is {job['state']}")
+
+    def _counters(self, action: str, tenant: str) -> None:
+        for lane in self.queues:
+            slots = self.store.peek(Key(f"TENANT#{tenant}", f"SLOTS#{lane}"))
+            jobs = [j for j in self.jobs.values() if j["tenant"] == tenant and j["lane"] == lane]
+            for job in jobs:
+                due = job["state"] not in OVER and job["state"] != "PAUSED" and not held(job)
+                if job.get("has_slot") is not due:
+                    self.wrong("3", f"{action}: job {short(str(job['id']))} slot is {not due}")
+            flying, waiting = int_of(slots, "in_flight"), int_of(slots, "held")
+            real = sum(job.get("has_slot") is True for job in jobs)
+            if flying != real:
+                self.wrong("3", f"{action}: {tenant}/{lane} counts {flying} in flight, not {real}")
+            if waiting != (real := sum(held(job) for job in jobs)):
+                self.wrong("3", f"{action}: {tenant}/{lane} counts {waiting} held, not {real}")
+            limit = self.limits.tenant_slots(lane)
+            if action in {"create", "admit", "requeue"} and flying > limit:
+                self.wrong("3", f"{action}: {tenant}/{lane} has {flying} in flight of {limit}")
+
+    # --- deleted messages ---------------------------------------------------------------------
+
+    def delete(self, lane: Lane, receipt: str) -> None:
+        """Delete the message, if the queue would, and ask whether that was right."""
+        queue = self.queues[lane]
+        message = queue._stored.get(queue._receipts.get(receipt, ""))
+        if message is None:
+            return
+        if message.receipt != receipt:
+            if not self.stale_deletes_work:
+                return
+            receipt = message.receipt or receipt
+        queue.delete(receipt)
+        self._deleted(message.body)
+
+    def _deleted(self, body: str) -> None:
+        """Rule 5."""
+        id_ = body.split('"job_id":"')[1].split('"')[0]
+        job = self.jobs.get(id_)
+        if job is None:
+            self.wrong("5", f"message of unknown job {short(id_)} deleted")
+            return
+        state = str(job["state"])
+        if state in OVER:
+            lease = self.store.peek(lease_key(str(job["tenant"]), str(job["subject"])))
+            if job.get("cleanup") or lease.get("job_id") == id_:
+                self.wrong("5", f"message of job {short(id_)} deleted before its clean-up")
+            return
+        if state in {"PAUSED", "SETTLING"} or held(job) or self.announced(id_):
+            return
+        self.wrong("5", f"the only message of job {short(id_)} deleted while it is {state}")
+
+    def announced(self, id_: str) -> bool:
+        """Whether a message or a dispatch row of the job exists."""
+        if any(f'"{id_}"' in m.body for q in self.queues.values() for m in q._stored.values()):
+            return True
+        return any(k.pk == f"JOB#{id_}" and k.sk.startswith("DISPATCH") for k in self.store._items)
+
+
+def held(job: Item) -> bool:
+    return job["state"] == "QUEUED" and job.get("waiting_reason") == "tenant_limit"
+
+
+def lease_key(tenant: str, subject: str) -> Key:
+    return Key(f"SUBJECT#{tenant}#{subject}", "LEASE")
+
+
+def int_of(item: Mapping[str, Any], name: str) -> int:
+    value = item.get(name, 0)
+    assert isinstance(value, int)
+    return value
+
+
+def short(id_: str) -> str:
+    return id_[-6:]

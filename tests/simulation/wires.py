@@ -1,0 +1,283 @@
+"""The ports as one process sees them: every call travels, may fail, and may be its last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from handlers.jobs.errors import OutcomeUnknown, Reason, Refused, Transient, Why
+from handlers.jobs.store import Check, Table
+
+from .faults import Fault, Kind
+from .hub import Killed
+
+if TYPE_CHECKING:
+    from handlers.jobs.messages import Message
+    from handlers.jobs.model import Lane, Record
+    from handlers.jobs.ports import Delivery
+    from handlers.jobs.store import Cursor, Index, Item, Key, Page, Value, Write
+    from handlers.memory.lane_queue import MemoryLaneQueue
+    from handlers.memory.payload_store import MemoryPayloadStore
+    from handlers.memory.record_store import MemoryRecordStore
+
+    from .faults import Faults
+    from .hub import Hub, Process
+    from .watch import Watch, WatchedStore
+
+T = TypeVar("T")
+NEVER_LATE = frozenset({"create", "take_over"})
+"""docs/simulation.md says why."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a process's calls go through."""
+
+    hub: Hub
+    process: Process
+    faults: Faults
+
+    def call(
+        self,
+        kind: Kind,
+        what: str,
+        act: Callable[[], T],
+        *,
+        detail: object = "",
+        instead: Callable[[Fault], None] | None = None,
+    ) -> T:
+        """Make the call. instead: raises for the faults that this port answers in its own way."""
+        self._travel()
+        fault = self.faults.pick(kind)
+        if fault is Fault.CRASH_BEFORE:
+            self._die(what, fault)
+        if fault in {Fault.TRANSIENT, Fault.LOST_BEFORE}:
+            self.hub.note(what, fault)
+            self._travel()
+            raise Transient if fault is Fault.TRANSIENT else OutcomeUnknown
+        try:
+            if instead is not None:
+                instead(fault)
+            result = act()
+        except Exception as error:
+            self.hub.note(what, (detail, error))
+            self._travel()
+            raise
+        if fault is Fault.CRASH_AFTER:
+            self._die(what, fault)
+        self.hub.note(what, (detail, fault))
+        self._travel()
+        if fault is Fault.LOST_AFTER:
+            raise Transient if kind is Kind.OTHER else OutcomeUnknown
+        return result
+
+    def _travel(self) -> None:
+        if self.process.dead:
+            raise Killed
+        faults = self.faults
+        if faults.asleep and not faults.off and faults.random.random() < faults.asleep:
+            self.process.asleep_until = self.hub.now + faults.random.randint(1000, 40_000)
+            self.hub.note("falls asleep", self.process.asleep_until - self.hub.now)
+        self.hub.park(faults.way())
+
+    def _die(self, what: str, fault: Fault) -> None:
+        self.hub.note(what, fault)
+        self.hub.kill(self.process)
+        raise Killed
+
+
+@dataclass(frozen=True)
+class SimStore:
+    line: Line
+    inner: WatchedStore
+    watch: Watch
+
+    def get(self, key: Key) -> Item | None:
+        return self.line.call(
+            Kind.READ, "get", lambda: self.inner.get(key), detail=key.pk + " " + key.sk
+        )
+
+    def query(
+        self,
+        index: Index,
+        partition: str,
+        *,
+        up_to: int | None = None,
+        descending: bool = False,
+        limit: int = 100,
+        after: Cursor | None = None,
+    ) -> Page:
+        return self.line.call(
+            Kind.READ,
+            "query",
+            lambda: self.inner.query(
+                index, partition, up_to=up_to, descending=descending, limit=limit, after=after
+            ),
+            detail=partition,
+        )
+
+    def query_partition(
+        self, pk: str, *, sk_prefix: str, limit: int = 100, after: Cursor | None = None
+    ) -> Page:
+        return self.line.call(
+            Kind.READ,
+            "query_partition",
+            lambda: self.inner.query_partition(pk, sk_prefix=sk_prefix, limit=limit, after=after),
+            detail=pk,
+        )
+
+    def transact(self, action: str, writes: Sequence[Write]) -> None:
+        thread = self.line.hub.current
+        self.watch.sending(thread, action, writes)
+        try:
+            self.line.call(
+                Kind.TRANSACT,
+                action,
+                lambda: self.inner.transact(action, writes),
+                detail=writes,
+                instead=partial(self._refuse, action, writes),
+            )
+        finally:
+            self.watch.answered(thread)
+
+    def _refuse(self, action: str, writes: Sequence[Write], fault: Fault) -> None:
+        """Contention beside the real objections; a record that refuses to be written."""
+        reasons = self._refusing(writes)
+        if fault in {Fault.CONFLICT, Fault.THROTTLED}:
+            why = Why.CONFLICT if fault is Fault.CONFLICT else Why.THROTTLED
+            real = self.inner.objections(writes)
+            at = self.line.hub.random.randrange(len(writes))
+            raise Refused([Reason(why) if i == at else reason for i, reason in enumerate(real)])
+        if fault is Fault.LATE:
+            if action in NEVER_LATE or reasons:
+                raise OutcomeUnknown
+            delay = self.line.hub.random.choice((20, 200, 2000, 9000))
+            self.line.hub.after(delay, partial(self._late, action, writes))
+            self.line.hub.note("will come late", delay)
+            raise OutcomeUnknown
+        if reasons:
+            raise Refused([reasons.get(index) for index in range(len(writes))])
+
+    def _refusing(self, writes: Sequence[Write]) -> dict[int, Reason]:
+        return {
+            index: Reason(Why.INVALID, message="too large")
+            for index, write in enumerate(writes)
+            if write.key.table is Table.RECORDS
+            and write.key.sk.endswith("!")
+            and not isinstance(write, Check)
+        }
+
+    def _late(self, action: str, writes: Sequence[Write]) -> None:
+        try:
+            self.inner.transact(action, writes)
+        except Refused as refused:
+            self.line.hub.note(f"late {action}", refused)
+        else:
+            self.line.hub.note(f"late {action}", writes)
+
+
+@dataclass(frozen=True)
+class SimRecords:
+    line: Line
+    inner: MemoryRecordStore
+
+    def read(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Record]:
+        return self.line.call(
+            Kind.READ, "read records", lambda: self.inner.read(tenant, ids), detail=ids
+        )
+
+    def change(self, record: Record, fields: Mapping[str, Value], job_id: str) -> Write:
+        return self.inner.change(record, fields, job_id)
+
+    def remove(self, record: Record, job_id: str) -> Write:
+        return self.inner.remove(record, job_id)
+
+
+@dataclass(frozen=True)
+class SimQueue:
+    line: Line
+    inner: MemoryLaneQueue
+    lane: Lane
+    watch: Watch
+
+    def send(self, messages: Sequence[Message]) -> frozenset[int]:
+        return self.line.call(
+            Kind.SEND, f"send {self.lane}", partial(self._send, messages), detail=messages
+        )
+
+    def _send(self, messages: Sequence[Message]) -> frozenset[int]:
+        random, faults = self.line.hub.random, self.line.faults
+        if not faults.off and random.random() < faults.refused:
+            self.line.hub.note("not accepted")
+            return frozenset(range(len(messages)))
+        result = self.inner.send(messages)
+        if not faults.off and random.random() < faults.duplicates / 4:
+            self.line.hub.note("arrives twice")
+            self.inner.send(messages)
+        return result
+
+    def receive(self, limit: int, wait_seconds: int) -> Sequence[Delivery]:
+        raise NotImplementedError("deliveries are the scenario's")
+
+    def set_visibility(self, receipt: str, seconds: int) -> None:
+        self.line.call(
+            Kind.OTHER,
+            "set visibility",
+            lambda: self.inner.set_visibility(receipt, seconds),
+            detail=(receipt, seconds),
+        )
+
+    def delete(self, receipt: str) -> None:
+        self.line.call(
+            Kind.OTHER,
+            "delete message",
+            lambda: self.watch.delete(self.lane, receipt),
+            detail=receipt,
+        )
+
+
+@dataclass(frozen=True)
+class SimPayloads:
+    line: Line
+    inner: MemoryPayloadStore
+
+    def put(self, name: str, blocks: Sequence[bytes]) -> int:
+        return self.line.call(
+            Kind.OTHER, "put payload", lambda: self.inner.put(name, blocks), detail=name
+        )
+
+    def read(self, name: str, offset: int, length: int) -> bytes:
+        return self.line.call(
+            Kind.READ,
+            "read payload",
+            lambda: self.inner.read(name, offset, length),
+            detail=(name, offset),
+        )
+
+    def delete(self, name: str) -> None:
+        self.line.call(
+            Kind.OTHER, "delete payload", lambda: self.inner.delete(name), detail=name
+        )
+
+
+class SimTelemetry:
+    """Only what is a finding: a rule that crashed."""
+
+    def __init__(self, hub: Hub, seen: dict[str, int]) -> None:
+        self._hub = hub
+        self._seen = seen
+
+    def log(self, action: str, **fields: object) -> None:
+        self._seen[action] = self._seen.get(action, 0) + 1
+        if action == "attempt_crashed":
+            self._hub.crashes.append(f"{fields['job_id']}: {fields['error']}")
+
+    def count(
+        self, metric: str, value: int = 1, *, lane: Lane | None = None, operation: str | None = None
+    ) -> None: ...
+
+    def duration(
+        self, metric: str, ms: int, *, lane: Lane | None = None, operation: str | None = None
+    ) -> None: ...
