@@ -13,9 +13,12 @@ from pydantic import ValidationError
 from . import leaving
 from .chunks import Walked, Walker
 from .dispatching import send_now
+from .effect_runner import EffectRunner
+from .effects import sinks_of
 from .ending import end_job, verdict
 from .errors import JobFailed, OwnershipLost, Transient
 from .heartbeat import Heartbeat
+from .leaving import Ending
 from .measures import Measure
 from .model import EndReason, Lane
 from .outcomes import DeleteMessage, KeepMessage, Stop
@@ -53,9 +56,11 @@ def run_attempt(world: World, job: Job, delivery: Delivery, worker: Worker) -> D
     """Work through the job and conclude. The caller has begun the attempt."""
     heart = Heartbeat(world, job, delivery)
     heart.start()
-    attempt = _Attempt(world, delivery, worker, heart)
+    runner = EffectRunner(world, job.lane)
+    attempt = _Attempt(world, delivery, worker, heart, runner)
     try:
         result = attempt.work(job)
+        runner.stop(drain=isinstance(result, Walked) and result.stop is None)
     finally:
         heart.stop()
     try:
@@ -75,13 +80,18 @@ class _Attempt:
     delivery: Delivery
     worker: Worker
     heart: Heartbeat
+    effects: EffectRunner
 
     # --- working ------------------------------------------------------------------------------
 
     def work(self, job: Job) -> Result:
         try:
             walker = Walker(
-                self.world, self._work_of(job), source_of(self.world, job), self._should_stop
+                self.world,
+                self._work_of(job),
+                source_of(self.world, job),
+                self._should_stop,
+                self.effects.add,
             )
             return walker.walk(job)
         except OwnershipLost:
@@ -89,7 +99,7 @@ class _Attempt:
         except (JobFailed, Transient) as error:
             return error
         except Exception as error:  # noqa: BLE001  a bug costs an attempt, not the message
-            self.log("attempt_crashed", job, error=repr(error))
+            self.log("attempt_crashed", job, error=error)
             return Transient(f"unexpected {type(error).__name__}: {error}")
 
     def _work_of(self, job: Job) -> Work:
@@ -128,7 +138,8 @@ class _Attempt:
             if result.stop is Stop.LOST:
                 return self._lost(job)
             job = result.job
-        else:
+        if not isinstance(result, Walked) or sinks_of(self.world, job.operation):
+            # The checkpoint, or how many effects are open, is only known to the store.
             job = self._read(job) or job
         for _ in range(MAX_CONCLUSIONS):
             try:
@@ -147,17 +158,16 @@ class _Attempt:
 
     def _conclude(self, job: Job, result: Result) -> Decision:
         if job.state is State.CANCELLING:
-            return self._end(job, State.CANCELLED)
+            return self._end(job, Ending(State.CANCELLED))
         if job.state is State.PAUSING:
             return self._pause(job)
         if isinstance(result, JobFailed):
-            return self._end(job, State.FAILED, EndReason(result.reason), str(result))
+            return self._end(job, Ending(State.FAILED, EndReason(result.reason), str(result)))
         if isinstance(result, Transient):
             return self._retry_later(job, result)
         match result.stop:
             case None:
-                state, reason = verdict(job)
-                return self._end(job, state, reason)
+                return self._end(job, verdict(job))
             case Stop.OUT_OF_TIME:
                 return self._go_on_with_fresh_message(job, result.stop, Lane.BULK)
             case Stop.HAND_OVER:
@@ -165,13 +175,11 @@ class _Attempt:
             case _:
                 return self._give_back(job)
 
-    def _end(
-        self, job: Job, state: State, reason: EndReason | None = None, message: str = ""
-    ) -> Decision:
-        ended = end_job(self.world, job, state, reason=reason, message=message)
+    def _end(self, job: Job, ending: Ending) -> Decision:
+        ended = end_job(self.world, job, ending)
         if ended.cleanup:
             return KeepMessage("clean-up left", 0, self.heart.receipt)
-        return DeleteMessage(state.value.lower(), self.heart.receipt)
+        return DeleteMessage(ending.state.value.lower(), self.heart.receipt)
 
     def _pause(self, job: Job) -> Decision:
         def applied() -> bool:

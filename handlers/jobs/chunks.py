@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from . import transactions
+from . import effects, transactions
 from .errors import OwnershipLost, Transient, Why
 from .limits import MAX_CHUNK
 from .measures import Measure
@@ -21,6 +21,7 @@ from .transactions import JOB, LEASE, record_role
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from .effects import Effect
     from .model import Job
     from .ports import World
     from .sources import Entry, Source
@@ -53,6 +54,8 @@ class Walker:
     work: Work
     source: Source
     should_stop: Callable[[Job], Stop | None]
+    committed: Callable[[Effect], None] = lambda _effect: None
+    """Told of each effect whose chunk has committed."""
 
     def walk(self, job: Job) -> Walked:
         """Commit chunk after chunk until the end or a reason to stop.
@@ -113,6 +116,7 @@ class Walker:
                 "skipped": job.skipped + counts.skipped,
             }
         )
+        effect = effects.effect_of(self.world, job, settled)
         transaction = transactions.commit_chunk(
             job,
             position=after.position,
@@ -120,8 +124,11 @@ class Walker:
             counts=counts,
             records=[p.write for p in settled if p.write is not None],
             outcomes=outcome_row(settled),
+            effect=effects.row(self.world, effect) if effect else None,
         )
         carry_out(self.world, transaction, applied=lambda: self._is_at(after))
+        if effect:
+            self.committed(effect)
         return after
 
     def _is_at(self, after: Job) -> bool:
@@ -199,7 +206,6 @@ def _first_of_each(entries: Sequence[Entry], plans: dict[str, Plan]) -> list[Pla
 
 
 def _repeated(id_: str) -> Plan:
-
     return Plan(id_, Skip("already changed by this job"))
 
 

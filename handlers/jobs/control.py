@@ -10,6 +10,7 @@ from . import leaving, placing
 from .dispatching import send_now
 from .ending import end_job
 from .errors import Transient
+from .leaving import Ending
 from .model import Job
 from .reading import read_job, read_lease
 from .settle import Rejected, carry_out, insist
@@ -86,7 +87,7 @@ def _persist(world: World, tenant: str, job_id: str, act: Callable[[World, Job],
 def _cancel(world: World, job: Job) -> Answer:
     match job.state:
         case State.QUEUED | State.PAUSED:
-            return end_job(world, job, State.CANCELLED)
+            return end_job(world, job, Ending(State.CANCELLED))
         case State.RUNNING:
             return _ask(world, job, State.CANCELLING)
         case State.CANCELLING:

@@ -25,6 +25,9 @@ def send_now(world: World, job: Job) -> bool:
     except (Transient, OutcomeUnknown) as error:
         world.telemetry.log("dispatch_left", job_id=job.id, tenant=job.tenant, why=str(error))
         return False
+    except Exception as error:  # noqa: BLE001  the job is committed; its message is recovery's
+        world.telemetry.log("dispatch_crashed", job_id=job.id, tenant=job.tenant, error=error)
+        return False
     if refused:
         world.telemetry.log("dispatch_left", job_id=job.id, tenant=job.tenant, why="refused")
         return False

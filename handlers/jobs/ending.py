@@ -8,6 +8,7 @@ from . import items, leaving, placing
 from .cleanup import clean_up
 from .dispatching import send_now
 from .errors import Transient, Undecodable
+from .leaving import Ending
 from .measures import Measure
 from .model import EndReason, Job, Lane
 from .reading import read_job
@@ -17,30 +18,24 @@ from .store import Index
 from .transactions import SLOTS
 
 if TYPE_CHECKING:
-    from .model import Lease
     from .ports import World
 
 MAX_ADMITTED: Final = 10
 """Held jobs one call admits; more than one is only free when limits were raised."""
 
 
-def verdict(job: Job) -> tuple[State, EndReason | None]:
-    """How a job whose records are all settled ends: its counts and its tolerance decide."""
-    if job.failed * 100 > job.tolerated_failure_percent * max(job.total, 1):
-        return State.FAILED, EndReason.TOO_MANY_FAILED
-    return State.SUCCEEDED, None
+def verdict(job: Job) -> Ending:
+    """How a job whose records are all settled ends: its counts and its tolerance decide, and its
+    effects may still have to be waited for."""
+    failed = job.failed * 100 > job.tolerated_failure_percent * max(job.total or 0, 1)
+    state = State.FAILED if failed else State.SUCCEEDED
+    reason = EndReason.TOO_MANY_FAILED if failed else None
+    if job.effects_open or job.effects_parked:
+        return Ending(State.SETTLING, reason, settles_to=state)
+    return Ending(state, reason)
 
 
-def end_job(
-    world: World,
-    job: Job,
-    state: State,
-    *,
-    reason: EndReason | None = None,
-    message: str = "",
-    expired: Lease | None = None,
-    owns_lease: bool = True,
-) -> Job:
+def end_job(world: World, job: Job, ending: Ending) -> Job:
     """End the job, then admit the tenant's next one and clean up what can be cleaned now.
 
     Returns the job as it is afterwards. Raises Rejected when it was moved meanwhile, Transient
@@ -48,13 +43,13 @@ def end_job(
     """
     others_wait = False
     try:
-        _end(world, job, state, reason, message, expired, owns_lease, unless_held=True)
+        _end(world, job, ending, unless_held=True)
     except Rejected as rejected:
         if set(rejected.reasons) != {SLOTS}:
             raise
         others_wait = True
-        _end(world, job, state, reason, message, expired, owns_lease, unless_held=False)
-    ended = _ended(world, job, state, reason, message)
+        _end(world, job, ending, unless_held=False)
+    ended = _ended(world, job, ending)
     _measure(world, ended)
     if others_wait:
         admit_held(world, job.tenant, job.lane)
@@ -66,47 +61,29 @@ def end_job(
     return ended.model_copy(update={"cleanup": False})
 
 
-def _end(
-    world: World,
-    job: Job,
-    state: State,
-    reason: EndReason | None,
-    message: str,
-    expired: Lease | None,
-    owns_lease: bool,  # noqa: FBT001  passed through
-    *,
-    unless_held: bool,
-) -> None:
-    transaction = leaving.end(
-        world,
-        job,
-        state,
-        reason=reason,
-        message=message,
-        expired=expired,
-        owns_lease=owns_lease,
-        unless_held=unless_held,
-    )
+def _end(world: World, job: Job, ending: Ending, *, unless_held: bool) -> None:
+    transaction = leaving.end(world, job, ending, unless_held=unless_held)
 
     def applied() -> bool:
         now = read_job(world, job.id)
-        return now is not None and now.state is state and now.fence == job.fence
+        states = {ending.state, ending.settles_to}
+        return now is not None and now.state in states and now.fence == job.fence
 
     carry_out(world, transaction, applied)
 
 
-def _ended(world: World, job: Job, state: State, reason: EndReason | None, message: str) -> Job:
+def _ended(world: World, job: Job, ending: Ending) -> Job:
     return job.model_copy(
         update={
-            "state": state,
-            "end_reason": reason,
-            "message": message,
-            "finished_at": world.runtime.now(),
+            "state": ending.state,
+            "end_reason": ending.reason,
+            "message": ending.message,
+            "finished_at": world.runtime.now() if ending.state.terminal else None,
             "has_slot": False,
             "worker": None,
             "receipt": None,
             "waiting_reason": None,
-            "cleanup": leaving.cleanup_left(leaving.replace_state(job, state)),
+            "cleanup": leaving.cleanup_left(leaving.replace_state(job, ending.state)),
         }
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from . import items
 from .model import EndReason, Job, Lane, Lease, Waiting
@@ -25,53 +26,80 @@ from .transactions import (
 
 if TYPE_CHECKING:
     from .ports import World
-    from .store import Value, Write
+    from .store import Value, When, Write
 
 
-def end(
-    world: World,
-    job: Job,
-    state: State,
-    *,
-    reason: EndReason | None = None,
-    message: str = "",
-    expired: Lease | None = None,
-    owns_lease: bool = True,
-    unless_held: bool = False,
-) -> Transaction:
-    """Bring the job to a terminal state, free its subject and its slot.
+DONE_WITH_PAYLOAD: Final = frozenset({State.SUCCEEDED, State.SETTLING, State.CANCELLED})
 
-    owns_lease: False for a superseded job, whose clean-up must not touch the newer lease.
+
+@dataclass(frozen=True)
+class Ending:
+    """How a job leaves its subject for good."""
+
+    state: State
+    """Terminal, or SETTLING when effects are still open."""
+    reason: EndReason | None = None
+    message: str = ""
+    expired: Lease | None = None
+    """The lease as read, when nobody is running the job any more."""
+    owns_lease: bool = True
+    """False for a superseded job, whose clean-up must not touch the newer lease."""
+    settles_to: State | None = None
+    """With SETTLING, how it ends when the last effect is done."""
+
+
+def end(world: World, job: Job, ending: Ending, *, unless_held: bool = False) -> Transaction:
+    """Bring the job to its end (or to SETTLING), free its subject and its slot.
+
     unless_held: refuse when a job of the tenant waits for a slot, so the caller learns of it.
-    Closes: ending twice (the slot would be given back twice), ending what somebody else resumed.
+    Closes: ending twice (the slot would be given back twice), ending what somebody else resumed,
+    succeeding while effects are open.
     """
-    now = world.runtime.now()
-    left: dict[str, Value] = {}
-    if cleanup_left(replace_state(job, state)):
-        left = {"cleanup": True, **items.due(items.CLEANUP, job.id, now, world.due_shards)}
     writes: dict[str, Write] = {}
-    if owns_lease:
+    if ending.owns_lease:
         writes[LEASE] = Update(
             items.lease_key(job.tenant, job.subject),
             remove=("job_id", "expires_at", *items.NOT_DUE),
-            when=(*mine(job), *expiry_as_read(expired)),
+            when=(*mine(job), *expiry_as_read(ending.expired)),
         )
+    only_parked = ending.state is State.SETTLING and job.effects_open == 0
+    gone = () if only_parked else ("waiting_reason",)
     writes[JOB] = move(
         job,
-        state,
-        set_={
-            **items.stored({"end_reason": reason.value if reason else None}),
-            "message": message,
-            "finished_at": now,
-            "has_slot": False,
-            "expires_at_seconds": now // 1000 + world.timing.history,
-            **left,
-        },
-        remove=("worker", "receipt", "retry_at", "waiting_reason", *items.NOT_HELD),
-        when=(*as_read(job), Equals("position", job.position)),
+        ending.state,
+        set_={"message": ending.message, "has_slot": False, **_end_attributes(world, job, ending)},
+        remove=("worker", "receipt", "retry_at", *gone, *items.NOT_HELD),
+        when=(*as_read(job), Equals("position", job.position), *_effects_as_judged(job, ending)),
     )
     writes |= leave_slot(job, when=NOBODY_HELD if unless_held else ())
-    return Transaction(f"end_{state.value.lower()}", writes)
+    return Transaction(f"end_{ending.state.value.lower()}", writes)
+
+
+def _end_attributes(world: World, job: Job, ending: Ending) -> dict[str, Value]:
+    now = world.runtime.now()
+    attributes = items.stored({"end_reason": ending.reason, "settles_to": ending.settles_to})
+    if ending.state.terminal:
+        attributes |= {
+            "finished_at": now,
+            "expires_at_seconds": now // 1000 + world.timing.history,
+        }
+    if ending.state is State.SETTLING and job.effects_open == 0:
+        attributes["waiting_reason"] = Waiting.EFFECTS_PARKED.value
+    if cleanup_left(replace_state(job, ending.state)):
+        attributes |= {"cleanup": True, **items.due(items.CLEANUP, job.id, now, world.due_shards)}
+    return attributes
+
+
+def _effects_as_judged(job: Job, ending: Ending) -> When:
+    """A job succeeds only with no effect left, and settles only while there is one."""
+    if ending.state is State.SUCCEEDED:
+        return (Equals("effects_open", 0), Equals("effects_parked", 0))
+    if ending.state is State.SETTLING:
+        return (
+            Equals("effects_open", job.effects_open),
+            Equals("effects_parked", job.effects_parked),
+        )
+    return ()
 
 
 def replace_state(job: Job, state: State) -> Job:
@@ -80,7 +108,7 @@ def replace_state(job: Job, state: State) -> Job:
 
 def cleanup_left(job: Job) -> bool:
     """A finished job's stored id list is deleted, but a failed one may be asked to retry."""
-    return job.payload is not None and job.state in {State.SUCCEEDED, State.CANCELLED}
+    return job.payload is not None and job.state in DONE_WITH_PAYLOAD
 
 
 def pause(job: Job, expired: Lease | None = None) -> Transaction:

@@ -24,6 +24,17 @@ INLINE_ID_BYTES: Final = 32 * 1024
 PAYLOAD_BLOCK: Final = 256 * 1024
 """Bytes of one ranged read of a stored id list."""
 
+MAX_FILTER_CONDITIONS: Final = 20
+MAX_FILTER_VALUES: Final = 200
+MAX_FILTER_TEXT_BYTES: Final = 1024
+MAX_QUERY_BYTES: Final = 16 * 1024
+"""A query as JSON: it stays on the job item, which is rewritten at every checkpoint."""
+QUERY_PAGE: Final = 1000
+"""Records one page of a query holds at most."""
+
+MAX_LINE_BYTES: Final = 1024 * 1024
+"""One line of an uploaded file, or one CSV record over several lines."""
+
 EVENT_LIMIT: Final = 6_291_456
 """Bytes of the Lambda event as JSON (measured; aws-facts: the body is an escaped string in it)."""
 EVENT_RESERVE: Final = 131_072
@@ -38,6 +49,12 @@ class Limits(BaseModel):
     chunk_size: int = Field(default=MAX_CHUNK, ge=1, le=MAX_CHUNK)
     max_inline_ids: int = Field(default=100_000, ge=1)
     """Ids in one request."""
+    max_upload_bytes: int = Field(default=256 * 1024**2, ge=1, le=5 * 1024**3)
+    """An uploaded file as it is stored (S3 takes at most 5 GB by POST)."""
+    max_expanded_bytes: int = Field(default=2 * 1024**3, ge=1)
+    """The same file once it is decompressed."""
+    upload_seconds: int = Field(default=3600, ge=60, le=7 * 86_400)
+    """How long an upload address can be used."""
     tenant_slots_small: int = Field(default=50, ge=1)
     tenant_slots_bulk: int = Field(default=2, ge=1)
     """Messages one tenant may have in a lane's queue; the rest is held in its own order."""

@@ -41,6 +41,8 @@ class Waiting(StrEnum):
 
     TENANT_LIMIT = "tenant_limit"
     """Held: the tenant has no free slot in the lane."""
+    EFFECTS_PARKED = "effects_parked"
+    """SETTLING: an effect was tried too often; a replay has to be asked for."""
     RETRY = "retry"
     """A dependency failed; the job goes on at ``retry_at``."""
 
@@ -119,6 +121,15 @@ class Job(BaseModel):
     labels: Mapping[str, str] = Field(default_factory=dict)
     cleanup: bool = False
     """Finished, but its stored id list has not been deleted yet."""
+    effects_open: int = Field(default=0, ge=0)
+    """Chunks whose effects are not all done yet."""
+    effects_done: int = Field(default=0, ge=0)
+    effects_parked: int = Field(default=0, ge=0)
+    """Chunks whose effects were given up until somebody asks for a replay."""
+    effects_refused: int = Field(default=0, ge=0)
+    """Records that a sink refused for good."""
+    settles_to: State | None = None
+    """How a SETTLING job ends when its last effect is done."""
     has_slot: bool = False
     """The tenant's ``in_flight`` counts this job."""
 
@@ -175,6 +186,11 @@ class Remove:
 
 
 @dataclass(frozen=True)
+class Touch:
+    """Leave the record as it is, but let the operation's effects run for it."""
+
+
+@dataclass(frozen=True)
 class Skip:
     """Nothing to do for this record, and that is fine."""
 
@@ -188,7 +204,7 @@ class Fail:
     reason: str
 
 
-Outcome: TypeAlias = Change | Remove | Skip | Fail
+Outcome: TypeAlias = Change | Remove | Touch | Skip | Fail
 
 Fields: TypeAlias = Mapping[str, Value]
 
@@ -204,6 +220,8 @@ class Operation:
     failure."""
     writes: Callable[[Any], frozenset[str]]
     """The fields it may write, given its parameters."""
+    sinks: tuple[str, ...] = ()
+    """What has to hear of changed records, where a deployment has such a sink."""
     description: str = ""
 
 

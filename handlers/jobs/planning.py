@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .limits import MAX_REASON
-from .model import Change, Counts, Fail, Operation, Remove, Skip
+from .model import Change, Counts, Fail, Operation, Remove, Skip, Touch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +40,8 @@ class Plan:
     id: str
     outcome: Outcome
     write: Write | None = None
+    version: int = 0
+    """The version the record has after the commit; of a removed one, the version of its removal."""
 
 
 def plan(world: World, job: Job, work: Work, ids: Sequence[str]) -> dict[str, Plan]:
@@ -55,13 +57,24 @@ def plan_one(world: World, job: Job, work: Work, id_: str, record: Record | None
         # Only possible for an id that was in an earlier chunk too.
         return Plan(id_, Skip("already changed by this job"))
     outcome = work.outcome(record)
+    try:
+        return Plan(id_, outcome, _write(world, job, record, outcome), _version(record, outcome))
+    except ValueError as error:
+        return Plan(id_, Fail(str(error)))
+
+
+def _write(world: World, job: Job, record: Record, outcome: Outcome) -> Write | None:
     match outcome:
         case Change(fields):
-            return Plan(id_, outcome, world.records.change(record, fields, job.id))
+            return world.records.change(record, fields, job.id)
         case Remove():
-            return Plan(id_, outcome, world.records.remove(record, job.id))
+            return world.records.remove(record, job.id)
         case _:
-            return Plan(id_, outcome)
+            return None
+
+
+def _version(record: Record, outcome: Outcome) -> int:
+    return record.version if isinstance(outcome, Touch) else record.version + 1
 
 
 def tally(plans: Sequence[Plan]) -> Counts:

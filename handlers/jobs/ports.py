@@ -7,10 +7,11 @@ All times are UTC epoch milliseconds; all durations are milliseconds unless the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from .effects import Batch, Delivered
     from .limits import Limits
     from .messages import Message
     from .model import Lane, Operations, Record
@@ -113,6 +114,15 @@ class PayloadStore(Protocol):
         """Delete the object; fine when it does not exist. Raises Transient."""
 
 
+class Sink(Protocol):
+    """One place outside that has to hear of changed records. See ``handlers/effects``."""
+
+    def deliver(self, batch: Batch) -> Delivered:
+        """Make the outside agree with the records of the batch. Idempotent: a batch can come
+        again, late and out of order. Raises Transient (nothing or not all was taken; with
+        ``retry_after_ms`` if the other side asked for it)."""
+
+
 class Event(Protocol):
     def set(self) -> None: ...
     def is_set(self) -> bool: ...
@@ -174,3 +184,5 @@ class World:
     timing: Timing
     limits: Limits
     due_shards: int = 4
+    sinks: Mapping[str, Sink] = field(default_factory=dict)
+    """By the name operations call them by; none is a normal deployment."""

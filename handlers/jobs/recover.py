@@ -10,12 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from . import items, leaving, placing, transactions
+from . import effect_rows, effects, items, leaving, placing, transactions
 from .burial import bury
 from .cleanup import clean_up, release_if_held
 from .dispatching import forget, send_now
 from .ending import admit_held, end_job
 from .errors import OutcomeUnknown, Refused, Transient, Undecodable
+from .leaving import Ending
 from .measures import Measure
 from .messages import Message, group_of
 from .model import EndReason, Job, Lane
@@ -46,6 +47,7 @@ class Recovery:
         """Do every step; returns how many items each settled. Never raises for one bad item."""
         steps = {
             items.DISPATCH: self._dispatch,
+            items.EFFECT: self._effect,
             items.LEASE: self._lease,
             items.ADMIT: self._admit,
             items.CLEANUP: self._cleanup,
@@ -64,6 +66,8 @@ class Recovery:
                     settled += step(found)
                 except (Transient, Rejected, Undecodable) as error:
                     self._log("recovery_item_left", kind=kind, pk=found.key.pk, why=str(error))
+                except Exception as error:  # noqa: BLE001  one item must not stop the others
+                    self._log("recovery_item_crashed", kind=kind, pk=found.key.pk, error=error)
         return settled
 
     def _due(self, kind: str, shard: int) -> list[Found]:
@@ -111,6 +115,21 @@ class Recovery:
         world.telemetry.count(Measure.DISPATCHES_RECOVERED, lane=lane)
         return True
 
+    # --- 2. effects ---------------------------------------------------------------------------
+
+    def _effect(self, found: Found) -> bool:
+        """Run an effect that the worker did not finish, or that has to be tried again."""
+        at = int(str(found.item[Index.DUE.sk]))
+        effect = effects.effect_from(found.item)
+        lane = Lane(effect.lane)
+        late = max(0, self.world.runtime.now() - at)
+        self.world.telemetry.duration(Measure.EFFECT_AGE, late, lane=lane)
+        claimed = effect_rows.claim(self.world, effect, at)
+        done = effect_rows.settle(self.world, claimed, effects.run(self.world, claimed), lane)
+        if done:
+            self.world.telemetry.count(Measure.EFFECTS_DONE, lane=lane, operation=effect.operation)
+        return done
+
     # --- 3. leases ----------------------------------------------------------------------------
 
     def _lease(self, found: Found) -> bool:
@@ -147,18 +166,13 @@ class Recovery:
             return False
         match job.state:
             case State.CANCELLING:
-                end_job(self.world, job, State.CANCELLED, expired=lease)
+                end_job(self.world, job, Ending(State.CANCELLED, expired=lease))
             case State.PAUSING:
                 paused = leaving.pause(job, lease)
                 carry_out(self.world, paused, applied=lambda: False)
             case State.RUNNING if self._out_of_attempts(job):
-                end_job(
-                    self.world,
-                    job,
-                    State.FAILED,
-                    reason=EndReason.ATTEMPTS_EXHAUSTED,
-                    expired=lease,
-                )
+                ending = Ending(State.FAILED, EndReason.ATTEMPTS_EXHAUSTED, expired=lease)
+                end_job(self.world, job, ending)
             case State.RUNNING:
                 return self._again(job, lease)
         return True

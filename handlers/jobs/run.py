@@ -16,6 +16,7 @@ from .burial import bury
 from .cleanup import clean_up, release_if_held
 from .ending import end_job
 from .errors import Transient, Undecodable
+from .leaving import Ending
 from .measures import Measure
 from .model import EndReason, Job, Lease
 from .outcomes import DeleteMessage, KeepMessage
@@ -124,7 +125,7 @@ class _Look:
             return self._redelivered(job)
         match job.state:
             case State.CANCELLING:
-                return self._end(job, State.CANCELLED, lease=lease)
+                return self._end(job, Ending(State.CANCELLED, expired=lease))
             case State.PAUSING:
                 return self._pause(job, lease)
             case _:
@@ -150,14 +151,15 @@ class _Look:
         """Another job holds the subject: this one is over, and must not touch that lease."""
         self._log("superseded", job)
         if job.state is State.CANCELLING:
-            return self._end(job, State.CANCELLED, owns_lease=False)
+            return self._end(job, Ending(State.CANCELLED, owns_lease=False))
         if job.state is State.PAUSING:
             raise _Moved  # nobody takes a pausing job's subject
-        return self._end(job, State.FAILED, reason=EndReason.SUPERSEDED, owns_lease=False)
+        return self._end(job, Ending(State.FAILED, EndReason.SUPERSEDED, owns_lease=False))
 
     def _begin(self, job: Job, expired: Lease | None) -> Decision:
         if job.attempt >= self.world.timing.lane(job.lane).max_attempts:
-            return self._end(job, State.FAILED, reason=EndReason.ATTEMPTS_EXHAUSTED, lease=expired)
+            ending = Ending(State.FAILED, EndReason.ATTEMPTS_EXHAUSTED, expired=expired)
+            return self._end(job, ending)
         transaction, begun = transactions.begin(
             self.world,
             job,
@@ -189,24 +191,14 @@ class _Look:
             raise _Moved from rejected
         return self._superseded(now)
 
-    def _end(
-        self,
-        job: Job,
-        state: State,
-        *,
-        reason: EndReason | None = None,
-        lease: Lease | None = None,
-        owns_lease: bool = True,
-    ) -> Decision:
+    def _end(self, job: Job, ending: Ending) -> Decision:
         try:
-            ended = end_job(
-                self.world, job, state, reason=reason, expired=lease, owns_lease=owns_lease
-            )
+            ended = end_job(self.world, job, ending)
         except Rejected:
             raise _Moved from None
         if ended.cleanup:
             return KeepMessage("clean-up left", LOOK_AGAIN)
-        return DeleteMessage(state.value.lower())
+        return DeleteMessage(ending.state.value.lower())
 
     def _pause(self, job: Job, lease: Lease) -> Decision:
         try:

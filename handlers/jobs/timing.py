@@ -119,6 +119,12 @@ class Timing(BaseModel):
     """A queued job nobody began for this long has lost its message."""
     retry_base: float = Field(default=2, gt=0)
     retry_cap: float = Field(default=300, gt=0)
+    effect_grace: float = Field(default=30, gt=0)
+    """How long the worker that committed a chunk has for its effects before recovery runs them."""
+    effect_claim: float = Field(default=60, gt=0)
+    """How long one run of an effect by recovery may take."""
+    effect_retry_base: float = Field(default=2, gt=0)
+    effect_retry_cap: float = Field(default=900, gt=0)
     history: int = Field(default=30 * 86_400, gt=0)
     """How long finished jobs stay readable."""
 

@@ -124,6 +124,7 @@ def commit_chunk(
     counts: Counts,
     records: Sequence[Write],
     outcomes: Item | None,
+    effect: Put | None = None,
 ) -> Transaction:
     """Change the records of one chunk and move the checkpoint past them, or do neither.
 
@@ -136,13 +137,18 @@ def commit_chunk(
         JOB: Update(
             items.job_key(job.id),
             set={"position": position, "cursor": cursor, "committed_fence": job.fence},
-            add={name: count for name, count in counts.model_dump().items() if count},
+            add={
+                **{name: count for name, count in counts.model_dump().items() if count},
+                **({"effects_open": 1} if effect else {}),
+            },
             when=(Equals("state", State.RUNNING.value), Equals("position", job.position)),
         ),
     }
     writes |= {record_role(index): write for index, write in enumerate(records)}
     if outcomes is not None:
         writes[OUTCOMES] = Put(items.outcome_key(job.id, job.position), outcomes)
+    if effect is not None:
+        writes[EFFECT] = effect
     return Transaction("commit_chunk", writes)
 
 

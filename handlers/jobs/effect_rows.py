@@ -1,0 +1,249 @@
+"""Transactions on effect rows, and the end of a job that waits for its last one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from . import effects, items
+from .measures import Measure
+from .model import Job, Waiting
+from .reading import read_job
+from .settle import Rejected, carry_out, insist
+from .states import State
+from .store import AnyOf, Delete, Differs, Equals, Index, Present, Put, Update
+from .timing import ms
+from .transactions import EFFECT, JOB, Transaction, move
+
+if TYPE_CHECKING:
+    from .effects import Effect, Ran
+    from .model import Lane
+    from .ports import World
+    from .store import When, Write
+
+REFUSED: Final = "refused"
+
+# The last open effect of a settling job ends the job, and that is another transaction.
+NOT_THE_LAST: Final[When] = (
+    Present("state"),
+    AnyOf((Differs("state", State.SETTLING.value), Differs("effects_open", 1))),
+)
+
+
+def settle(world: World, effect: Effect, ran: Ran, lane: Lane) -> bool:
+    """Write what a run achieved: done, tried again later, or parked. True when it is done.
+
+    Raises Transient; what could not be written is run again, which does no harm."""
+    try:
+        if not ran.todo:
+            _done(world, effect, ran)
+        elif effect.tries + 1 >= world.limits.max_effect_tries:
+            _park(world, effect, ran, lane)
+        else:
+            _again(world, effect, ran)
+    except Rejected:
+        # Another run of the same effect was faster.
+        world.telemetry.log("effect_overtaken", job_id=effect.job_id, position=effect.position)
+        return False
+    if ran.error:
+        world.telemetry.log(
+            "effect_failed",
+            job_id=effect.job_id,
+            tenant=effect.tenant,
+            position=effect.position,
+            tries=effect.tries + 1,
+            why=ran.error,
+        )
+    return not ran.todo
+
+
+def claim(world: World, effect: Effect, due_at: int) -> Effect:
+    """Take a due effect for one run; a crash in it costs a try. Raises Rejected, Transient.
+
+    Closes: two recovery runs on one effect."""
+    until = world.runtime.now() + ms(world.timing.effect_claim)
+    update = Update(
+        items.effect_key(effect.job_id, effect.position),
+        set={Index.DUE.sk: until},
+        add={"tries": 1},
+        when=(Equals(Index.DUE.sk, due_at), Equals("tries", effect.tries)),
+    )
+    carry_out(world, Transaction("claim_effect", {EFFECT: update}), applied=lambda: False)
+    return replace(effect, tries=effect.tries + 1)
+
+
+def unpark(world: World, effect: Effect) -> None:
+    """Run a parked effect again from its first try. Raises Rejected, Transient."""
+    job = insist(world, lambda: read_job(world, effect.job_id))
+    due = items.due(items.EFFECT, effect.job_id, world.runtime.now(), world.due_shards)
+    writes: dict[str, Write] = {
+        EFFECT: Update(
+            items.effect_key(effect.job_id, effect.position),
+            set={"tries": 0, **due},
+            remove=("parked",),
+            when=(Equals("parked", True),),  # noqa: FBT003  the stored value
+        )
+    }
+    if job is not None:
+        writes[JOB] = Update(
+            items.job_key(job.id),
+            add={"effects_open": 1, "effects_parked": -1},
+            remove=("waiting_reason",) if job.state is State.SETTLING else (),
+            when=(Equals("state", job.state.value),),
+        )
+    carry_out(world, Transaction("unpark_effect", writes), applied=lambda: False)
+
+
+# --- inside -----------------------------------------------------------------------------------
+
+
+def _mine(effect: Effect) -> When:
+    """Nobody claimed or finished it since it was read."""
+    return (Equals("tries", effect.tries),)
+
+
+def _done(world: World, effect: Effect, ran: Ran) -> None:
+    writes: dict[str, Write] = {
+        EFFECT: Delete(items.effect_key(effect.job_id, effect.position), when=_mine(effect)),
+        JOB: Update(
+            items.job_key(effect.job_id),
+            add={"effects_open": -1, "effects_done": 1, **_count(ran)},
+            when=NOT_THE_LAST,
+        ),
+        **_refused(world, effect, ran),
+    }
+    try:
+        _write(world, effect, Transaction("effect_done", writes))
+    except Rejected as rejected:
+        if EFFECT in rejected.reasons:
+            raise
+        _done_last(world, effect, ran, writes)
+
+
+def _done_last(world: World, effect: Effect, ran: Ran, writes: dict[str, Write]) -> None:
+    """The last open effect of a settling job: the job ends with it, unless one is parked."""
+    job = insist(world, lambda: read_job(world, effect.job_id))
+    if job is None:
+        # Its history is over; nobody counts any more.
+        _write(world, effect, Transaction("effect_done", {EFFECT: writes[EFFECT]}))
+        return
+    if job.state is not State.SETTLING or job.effects_open != 1:
+        raise Rejected("effect_done", {})
+    as_read = (
+        Equals("state", State.SETTLING.value),
+        Equals("effects_open", 1),
+        Equals("effects_parked", job.effects_parked),
+    )
+    add = {"effects_open": -1, "effects_done": 1, **_count(ran)}
+    if job.effects_parked:
+        update = Update(
+            items.job_key(job.id),
+            set={"waiting_reason": Waiting.EFFECTS_PARKED.value},
+            add=add,
+            when=as_read,
+        )
+    else:
+        update = _ends(world, job, add, as_read)
+    _write(world, effect, Transaction("last_effect_done", {**writes, JOB: update}))
+    _measure_end(world, job)
+
+
+def _ends(world: World, job: Job, add: dict[str, int], when: When) -> Update:
+    now = world.runtime.now()
+    state = job.settles_to or State.SUCCEEDED
+    moved = move(
+        job,
+        state,
+        set_={"finished_at": now, "expires_at_seconds": now // 1000 + world.timing.history},
+        remove=("settles_to", "waiting_reason"),
+        when=when,
+    )
+    return Update(moved.key, set=moved.set, add=add, remove=moved.remove, when=moved.when)
+
+
+def _again(world: World, effect: Effect, ran: Ran) -> None:
+    at = world.runtime.now() + effects.wait_ms(world, effect, ran)
+    writes: dict[str, Write] = {
+        EFFECT: Update(
+            items.effect_key(effect.job_id, effect.position),
+            set={
+                "todo": effects.todo_item(ran.todo),
+                "last_error": ran.error,
+                "tries": effect.tries + 1,
+                Index.DUE.sk: at,
+            },
+            when=_mine(effect),
+        ),
+        **_refused(world, effect, ran),
+        **_count_refused(effect, ran),
+    }
+    _write(world, effect, Transaction("effect_again", writes))
+
+
+def _park(world: World, effect: Effect, ran: Ran, lane: Lane) -> None:
+    job = insist(world, lambda: read_job(world, effect.job_id))
+    if job is None:
+        raise Rejected("park_effect", {})
+    waits = job.state is State.SETTLING and job.effects_open == 1
+    writes: dict[str, Write] = {
+        EFFECT: Update(
+            items.effect_key(effect.job_id, effect.position),
+            set={
+                "todo": effects.todo_item(ran.todo),
+                "last_error": ran.error,
+                "tries": effect.tries + 1,
+                "parked": True,
+            },
+            remove=items.NOT_DUE,
+            when=_mine(effect),
+        ),
+        JOB: Update(
+            items.job_key(job.id),
+            set={"waiting_reason": Waiting.EFFECTS_PARKED.value} if waits else {},
+            add={"effects_open": -1, "effects_parked": 1, **_count(ran)},
+            when=(Equals("state", job.state.value), Equals("effects_open", job.effects_open)),
+        ),
+        **_refused(world, effect, ran),
+    }
+    _write(world, effect, Transaction("park_effect", writes))
+    world.telemetry.count(Measure.EFFECTS_PARKED, lane=lane, operation=effect.operation)
+    world.telemetry.log(
+        "effect_parked",
+        job_id=effect.job_id,
+        tenant=effect.tenant,
+        position=effect.position,
+        why=ran.error,
+    )
+
+
+def _write(world: World, effect: Effect, transaction: Transaction) -> None:
+    def applied() -> bool:
+        row = world.store.get(items.effect_key(effect.job_id, effect.position))
+        return row is None or effects.effect_from(row).tries > effect.tries
+
+    carry_out(world, transaction, applied)
+
+
+def _count(ran: Ran) -> dict[str, int]:
+    return {"effects_refused": len(ran.refused)} if ran.refused else {}
+
+
+def _count_refused(effect: Effect, ran: Ran) -> dict[str, Write]:
+    if not ran.refused:
+        return {}
+    key = items.job_key(effect.job_id)
+    return {JOB: Update(key, add=_count(ran), when=(Present("state"),))}
+
+
+def _refused(world: World, effect: Effect, ran: Ran) -> dict[str, Write]:
+    """The records a sink refused for good, for whoever asks what became of them."""
+    if not ran.refused:
+        return {}
+    listed = [{"sink": s, "id": i, "reason": why} for s, i, why in ran.refused]
+    expires = world.runtime.now() // 1000 + 2 * world.timing.history
+    key = items.refused_key(effect.job_id, effect.position, effect.tries)
+    return {REFUSED: Put(key, {"refused": listed, "expires_at_seconds": expires})}
+
+
+def _measure_end(world: World, job: Job) -> None:
+    world.telemetry.log("job_settled", job_id=job.id, tenant=job.tenant, state=job.settles_to)

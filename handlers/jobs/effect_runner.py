@@ -1,0 +1,93 @@
+"""Running effects beside the next chunk, in the worker that committed them."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from . import effect_rows, effects
+from .errors import Transient
+from .measures import Measure
+
+if TYPE_CHECKING:
+    from .effects import Effect
+    from .model import Lane
+    from .ports import Task, World
+
+MAX_WAITING: Final = 4
+"""Chunks the loop may be ahead of their effects before it waits for them."""
+LOOK: Final = 20
+"""ms between two looks at a full queue."""
+IDLE: Final = 1000
+
+
+class EffectRunner:
+    """One thread that runs effects in the order of their commits.
+
+    What fails is left to recovery, and so is all that comes while a sink is failing: a sink that
+    is down must not hold the chunks up.
+    """
+
+    def __init__(self, world: World, lane: Lane) -> None:
+        self._world = world
+        self._lane = lane
+        self._waiting: deque[Effect] = deque()
+        self._wake = world.runtime.event()
+        self._task: Task | None = None
+        self._closing = False
+        self._failing_until = 0
+
+    def add(self, effect: Effect) -> None:
+        """Run it soon; waits while too many are waiting."""
+        if self._failing:
+            return
+        if self._task is None:
+            name = f"effects-{effect.job_id}"
+            self._task = self._world.runtime.spawn(name, self._run)
+        while len(self._waiting) >= MAX_WAITING and not self._failing:
+            self._world.runtime.sleep(LOOK)
+        self._waiting.append(effect)
+        self._wake.set()
+
+    def stop(self, *, drain: bool) -> None:
+        """Returns when nothing is in flight. drain: run what is still waiting first."""
+        if not drain:
+            self._waiting.clear()
+        self._closing = True
+        self._wake.set()
+        if self._task is not None:
+            self._task.join()
+
+    @property
+    def _failing(self) -> bool:
+        return self._world.runtime.now() < self._failing_until
+
+    def _run(self) -> None:
+        while True:
+            self._wake = self._world.runtime.event()
+            if self._waiting:
+                self._one(self._waiting.popleft())
+            elif self._closing:
+                return
+            else:
+                self._wake.wait(IDLE)
+
+    def _one(self, effect: Effect) -> None:
+        if self._failing:
+            return
+        try:
+            ran = effects.run(self._world, effect)
+            done = effect_rows.settle(self._world, effect, ran, self._lane)
+        except Transient as error:
+            done = False
+            self._world.telemetry.log("effect_left", job_id=effect.job_id, why=str(error))
+        except Exception as error:  # noqa: BLE001  recovery runs it again
+            done = False
+            self._world.telemetry.log("effect_crashed", job_id=effect.job_id, error=error)
+        if done:
+            self._world.telemetry.count(
+                Measure.EFFECTS_DONE, lane=self._lane, operation=effect.operation
+            )
+        else:
+            pause = round(self._world.timing.effect_retry_base * 1000)
+            self._failing_until = self._world.runtime.now() + pause

@@ -1,0 +1,230 @@
+"""What must happen outside because a chunk committed: a row says which records, at which version.
+
+Running an effect reads the records as they are now and hands them to the sinks, so running it
+twice, late or out of order writes today's truth. A chunk's commit is never undone or repeated
+because of an effect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from . import items
+from .errors import Transient
+from .model import Change, Remove, Touch
+from .settle import insist
+from .store import Put
+from .timing import backoff_ms, ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from .model import Job, Record
+    from .planning import Plan
+    from .ports import World
+    from .store import Item
+
+
+@dataclass(frozen=True)
+class Projection:
+    """A record as it is now, for a sink."""
+
+    id: str
+    version: int
+    """Of the record, or for one that is gone the version its removal has."""
+    record: Record | None
+    """None: the record does not exist any more."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a sink gets: the records one chunk changed."""
+
+    job_id: str
+    position: int
+    tenant: str
+    operation: str
+    records: Sequence[Projection]
+
+    @property
+    def key(self) -> str:
+        """The same for every try of this chunk's effect."""
+        return f"{self.job_id}:{self.position}"
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """What became of a batch; records named in neither were taken."""
+
+    again: frozenset[str] = frozenset()
+    """Ids to send again later."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Ids refused for good, with the reason."""
+    retry_after_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class Effect:
+    """An effect row."""
+
+    job_id: str
+    position: int
+    tenant: str
+    operation: str
+    lane: str
+    versions: Mapping[str, int]
+    """The chunk's changed records and the version each had after its commit."""
+    todo: Mapping[str, frozenset[str] | None]
+    """Sinks that have not taken everything, with the ids still to send; None means all."""
+    tries: int = 0
+    parked: bool = False
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one run of an effect achieved."""
+
+    todo: Mapping[str, frozenset[str] | None]
+    refused: Sequence[tuple[str, str, str]]
+    """(sink, record id, reason)"""
+    retry_after_ms: int | None = None
+    error: str = ""
+
+
+# --- rows -------------------------------------------------------------------------------------
+
+
+def sinks_of(world: World, operation: str) -> tuple[str, ...]:
+    """The sinks that an operation names and this deployment has."""
+    known = world.operations.get(operation)
+    return tuple(s for s in (known.sinks if known else ()) if s in world.sinks)
+
+
+def effect_of(world: World, job: Job, plans: Iterable[Plan]) -> Effect | None:
+    """The effect of a chunk about to be committed; None when nothing outside has to hear of it."""
+    sinks = sinks_of(world, job.operation)
+    if not sinks:
+        return None
+    versions = {
+        plan.id: plan.version for plan in plans if isinstance(plan.outcome, Change | Remove | Touch)
+    }
+    if not versions:
+        return None
+    return Effect(
+        job_id=job.id,
+        position=job.position,
+        tenant=job.tenant,
+        operation=job.operation,
+        lane=job.lane.value,
+        versions=versions,
+        todo=dict.fromkeys(sinks),
+    )
+
+
+def row(world: World, effect: Effect) -> Put:
+    """Its row, due once the worker that commits the chunk has had its chance."""
+    at = world.runtime.now() + ms(world.timing.effect_grace)
+    return Put(
+        items.effect_key(effect.job_id, effect.position),
+        {**_attributes(effect), **items.due(items.EFFECT, effect.job_id, at, world.due_shards)},
+    )
+
+
+def _attributes(effect: Effect) -> dict[str, Any]:
+    return {
+        "job_id": effect.job_id,
+        "position": effect.position,
+        "tenant": effect.tenant,
+        "operation": effect.operation,
+        "lane": effect.lane,
+        "versions": dict(effect.versions),
+        "todo": todo_item(effect.todo),
+        "tries": effect.tries,
+    }
+
+
+def todo_item(todo: Mapping[str, frozenset[str] | None]) -> Item:
+    return {sink: None if ids is None else sorted(ids) for sink, ids in todo.items()}
+
+
+def effect_from(item: Item) -> Effect:
+    """The effect in a row."""
+    stored: Any = item
+    return Effect(
+        job_id=stored["job_id"],
+        position=int(stored["position"]),
+        tenant=stored["tenant"],
+        operation=stored["operation"],
+        lane=stored["lane"],
+        versions={id_: int(version) for id_, version in stored["versions"].items()},
+        todo={s: None if ids is None else frozenset(ids) for s, ids in stored["todo"].items()},
+        tries=int(stored["tries"]),
+        parked=bool(stored.get("parked", False)),
+    )
+
+
+# --- running ----------------------------------------------------------------------------------
+
+
+def run(world: World, effect: Effect) -> Ran:
+    """Tell every sink that is still to hear of it; never raises for what a sink does.
+
+    Raises Transient when the records cannot be read."""
+    current = insist(world, lambda: world.records.read(effect.tenant, list(effect.versions)))
+    todo: dict[str, frozenset[str] | None] = {}
+    refused: list[tuple[str, str, str]] = []
+    waits: list[int] = []
+    error = ""
+    for name, ids in effect.todo.items():
+        sink = world.sinks.get(name)
+        if sink is None:
+            continue  # no longer deployed: nobody is left to tell
+        try:
+            delivered = sink.deliver(_batch(effect, ids, current))
+        except Transient as failed:
+            todo[name], error = ids, f"{name}: {failed}"
+            waits.append(failed.retry_after_ms or 0)
+        except Exception as failed:  # noqa: BLE001  a sink's bug is tried again, then parked
+            todo[name], error = ids, f"{name}: {type(failed).__name__}: {failed}"
+            world.telemetry.log("sink_crashed", sink=name, job_id=effect.job_id, error=failed)
+        else:
+            refused += [(name, id_, why) for id_, why in delivered.refused.items()]
+            if delivered.again:
+                todo[name], error = delivered.again, f"{name}: {len(delivered.again)} to send again"
+                waits.append(delivered.retry_after_ms or 0)
+    return Ran(todo, refused, max(waits, default=0) or None, error)
+
+
+def _batch(effect: Effect, ids: frozenset[str] | None, current: Mapping[str, Record]) -> Batch:
+    return Batch(
+        job_id=effect.job_id,
+        position=effect.position,
+        tenant=effect.tenant,
+        operation=effect.operation,
+        records=[
+            _projection(id_, version, current.get(id_))
+            for id_, version in effect.versions.items()
+            if ids is None or id_ in ids
+        ],
+    )
+
+
+def _projection(id_: str, version: int, record: Record | None) -> Projection:
+    return Projection(id_, version if record is None else record.version, record)
+
+
+def wait_ms(world: World, effect: Effect, ran: Ran) -> int:
+    """How long until the next try."""
+    timing = world.timing
+    return backoff_ms(
+        effect.tries,
+        base=timing.effect_retry_base,
+        cap=timing.effect_retry_cap,
+        random=world.runtime.random(),
+        asked_ms=ran.retry_after_ms,
+    )
+
+
+def after_run(effect: Effect, ran: Ran) -> Effect:
+    return replace(effect, todo=ran.todo, tries=effect.tries + 1)

@@ -1,0 +1,164 @@
+"""Effects: outside state follows the database, whatever fails on the way."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import BaseModel
+
+from handlers.jobs import effect_rows, effects
+from handlers.jobs.attempt import Worker
+from handlers.jobs.effects import Delivered
+from handlers.jobs.errors import Transient
+from handlers.jobs.limits import Limits
+from handlers.jobs.model import Change, Job, Lane, Operation, Outcome, Waiting
+from handlers.jobs.outcomes import DeleteMessage
+from handlers.jobs.reading import read_job
+from handlers.jobs.recover import Recovery
+from handlers.jobs.requests import accept, parse
+from handlers.jobs.run import on_message
+from handlers.jobs.states import State
+from handlers.jobs.submit import Created, submit
+from tests.support.world import MemoryWorld, memory_world
+
+if TYPE_CHECKING:
+    from handlers.jobs.effects import Batch
+    from handlers.jobs.model import Fields
+
+TENANT = "acme"
+
+
+class Nothing(BaseModel):
+    pass
+
+
+def bump(fields: Fields, _: Nothing) -> Outcome:
+    return Change({"n": int(str(fields["n"])) + 1})
+
+
+OPERATION = Operation("bump", Nothing, bump, lambda _: frozenset({"n"}), sinks=("index",))
+
+
+@dataclass
+class Index:
+    """A sink that keeps what it was told, and fails as long as it is told to."""
+
+    failures: int = 0
+    refuses: frozenset[str] = frozenset()
+    documents: dict[str, tuple[int, object]] = field(default_factory=dict)
+    keys: list[str] = field(default_factory=list)
+
+    def deliver(self, batch: Batch) -> Delivered:
+        if self.failures:
+            self.failures -= 1
+            raise Transient("down")
+        self.keys.append(batch.key)
+        refused = {p.id: "refused" for p in batch.records if p.id in self.refuses}
+        for projection in batch.records:
+            held = self.documents.get(projection.id, (-1, None))
+            if projection.id not in refused and projection.version >= held[0]:
+                n = projection.record.fields["n"] if projection.record else None
+                self.documents[projection.id] = (projection.version, n)
+        return Delivered(refused=refused)
+
+
+def a_world(index: Index, **limits: int) -> MemoryWorld:
+    world = memory_world(operations={"bump": OPERATION}, limits=Limits(chunk_size=5, **limits))
+    return replace(world, sinks={"index": index})
+
+
+def run_job(world: MemoryWorld, count: int) -> Job:
+    ids = [f"r{n:03}" for n in range(count)]
+    world.records.load(TENANT, {id_: {"n": 1, "version": 1} for id_ in ids})
+    body = json.dumps({"operation": "bump", "subject": "s", "ids": ids})
+    request = accept(parse(body), world.operations, max_ids=1000)
+    created = submit(world, TENANT, request)
+    assert isinstance(created, Created)
+    [delivery] = world.queues[Lane.SMALL].receive(1, 0)
+    assert isinstance(on_message(world, delivery, Worker("w")), DeleteMessage)
+    return now(world, created.job.id)
+
+
+def now(world: MemoryWorld, job_id: str) -> Job:
+    job = read_job(world, job_id)
+    assert job is not None
+    return job
+
+
+def recover(world: MemoryWorld, times: int, every_ms: int = 60_000) -> None:
+    for _ in range(times):
+        world.runtime.sleep(every_ms)
+        Recovery(world).run()
+
+
+def test_every_chunk_is_told_once_and_the_job_succeeds() -> None:
+    index = Index()
+    world = a_world(index)
+    job = run_job(world, 12)
+    assert (job.state, job.effects_open, job.effects_done) == (State.SUCCEEDED, 0, 3)
+    assert index.keys == [f"{job.id}:{position}" for position in (0, 5, 10)]
+    assert index.documents == {f"r{n:03}": (2, 2) for n in range(12)}
+    assert not world.store.query_partition(f"JOB#{job.id}", sk_prefix="EFFECT#").found
+
+
+def test_a_sink_that_is_down_delays_the_end_but_not_the_subject() -> None:
+    index = Index(failures=4)
+    world = a_world(index)
+    job = run_job(world, 12)
+    assert (job.state, job.succeeded, job.settles_to) == (State.SETTLING, 12, State.SUCCEEDED)
+    again = json.dumps({"operation": "bump", "subject": "s", "ids": ["r000"]})
+    request = accept(parse(again), world.operations, max_ids=1000)
+    assert isinstance(submit(world, TENANT, request), Created)
+    recover(world, 12)
+    ended = now(world, job.id)
+    assert (ended.state, ended.effects_open, ended.effects_done) == (State.SUCCEEDED, 0, 3)
+    assert len(index.documents) == 12
+    assert ended.finished_at is not None
+
+
+def test_records_refused_for_good_are_listed_and_their_neighbours_done() -> None:
+    index = Index(refuses=frozenset({"r003"}))
+    world = a_world(index)
+    job = run_job(world, 12)
+    assert (job.state, job.effects_refused) == (State.SUCCEEDED, 1)
+    assert len(index.documents) == 11
+    [row] = world.store.query_partition(f"JOB#{job.id}", sk_prefix="REFUSED#").found
+    assert row.item["refused"] == [{"sink": "index", "id": "r003", "reason": "refused"}]
+
+
+def test_an_effect_tried_too_often_is_parked_and_replayed_when_asked() -> None:
+    index = Index(failures=10_000)
+    world = a_world(index, max_effect_tries=3)
+    job = run_job(world, 4)
+    recover(world, 10)
+    parked = now(world, job.id)
+    assert (parked.state, parked.effects_open, parked.effects_parked) == (State.SETTLING, 0, 1)
+    assert parked.waiting_reason is Waiting.EFFECTS_PARKED
+    index.failures = 0
+    recover(world, 3)
+    assert now(world, job.id).state is State.SETTLING
+    [row] = world.store.query_partition(f"JOB#{job.id}", sk_prefix="EFFECT#").found
+    effect_rows.unpark(world, effects.effect_from(row.item))
+    recover(world, 2)
+    ended = now(world, job.id)
+    assert (ended.state, ended.effects_parked, ended.effects_done) == (State.SUCCEEDED, 0, 1)
+
+
+@pytest.mark.parametrize("removed", [True, False])
+def test_a_late_replay_writes_todays_truth(*, removed: bool) -> None:
+    index = Index(failures=1)
+    world = a_world(index)
+    job = run_job(world, 1)
+    assert job.state is State.SETTLING
+    record = world.records.read(TENANT, ["r000"])["r000"]
+    write = (
+        world.records.remove(record, "other")
+        if removed
+        else world.records.change(record, {"n": 77}, "other")
+    )
+    world.store.transact("outside", [write])
+    recover(world, 3)
+    assert index.documents == {"r000": (2, None) if removed else (3, 77)}
