@@ -16,6 +16,7 @@ from .planning import Plan, Work, outcome_row, plan, tally
 from .reading import read_job
 from .settle import Rejected, carry_out, insist, pause
 from .states import State
+from .timing import SECOND
 from .transactions import JOB, LEASE, record_role
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from .model import Job
     from .ports import World
     from .sources import Entry, Source
+    from .store import Item
 
 MAX_REPLANS: Final = 3
 """How often a record that somebody else keeps changing is planned again before it is failed."""
@@ -123,13 +125,19 @@ class Walker:
             cursor=after.cursor,
             counts=counts,
             records=[p.write for p in settled if p.write is not None],
-            outcomes=outcome_row(settled),
+            outcomes=self._outcomes(settled),
             effect=effects.row(self.world, effect) if effect else None,
         )
         carry_out(self.world, transaction, applied=lambda: self._is_at(after))
         if effect:
             self.committed(effect)
         return after
+
+    def _outcomes(self, settled: Sequence[Plan]) -> Item | None:
+        """Kept as long as the job can be read, which is counted from its end."""
+        row = outcome_row(settled)
+        expires = self.world.runtime.now() // SECOND + 2 * self.world.timing.history
+        return {**row, "expires_at_seconds": expires} if row else None
 
     def _is_at(self, after: Job) -> bool:
         job = read_job(self.world, after.id)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 OLD_JOB: Final = "old job"
 REQUEST: Final = "request"
+MAX_DOUBLINGS: Final = 5
 REMEMBERED: Final = 24 * 3600
 """Seconds a request with an Idempotency-Key is remembered."""
 
@@ -261,8 +262,10 @@ def _wake(world: World, job: Job) -> dict[str, Value]:
 
 
 def _watch(world: World, job: Job) -> dict[str, Value]:
-    """When recovery asks whether a queued job's message was lost."""
-    at = world.runtime.now() + ms(world.timing.lost_after)
+    """When recovery asks whether a queued job's message was lost: later each time, because a deep
+    queue looks like a lost message."""
+    doubled = min(max(job.dispatches - 1, 0), MAX_DOUBLINGS)
+    at = world.runtime.now() + (ms(world.timing.lost_after) << doubled)
     return {
         "tenant": job.tenant,
         "subject": job.subject,
