@@ -1,0 +1,25 @@
+"""A typed client of Fairlane's API: jobs in, jobs and problems out.
+
+::
+
+    client = Client("https://abc.execute-api.eu-west-1.amazonaws.com/v1-stage", token)
+    job = client.submit(NewJob(operation="set_fields", subject="products", ids=["1"], params=...))
+    job = client.wait(job.id)
+
+Whatever the API refuses is an ``ApiProblem``; nobody answering is ``Unreachable``.
+"""
+
+from .client import Client
+from .models import JobPage, JobView, NewJob
+from .problems import ApiProblem, ClientError, StillRunning, Unreachable
+
+__all__ = [
+    "ApiProblem",
+    "Client",
+    "ClientError",
+    "JobPage",
+    "JobView",
+    "NewJob",
+    "StillRunning",
+    "Unreachable",
+]

@@ -1,0 +1,78 @@
+"""Jobs as the API takes and gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from handlers.jobs.model import EndReason, Lane, Waiting
+from handlers.jobs.requests import exact_json
+from handlers.jobs.states import State
+
+
+class NewJob(BaseModel):
+    """The body of ``POST /v1/jobs``. The API checks it; this only gives it its shape."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    operation: str
+    subject: str
+    ids: Sequence[str]
+    params: Mapping[str, Any] = Field(default_factory=dict)
+    """JSON values, with ``int`` or ``Decimal`` for numbers."""
+    tolerated_failure_percent: int | None = None
+    labels: Mapping[str, str] | None = None
+
+    def json_body(self) -> bytes:
+        """Exact: a Decimal stays the number it is. Raises TypeError for a float."""
+        return exact_json(self.model_dump(mode="python", exclude_none=True)).encode()
+
+
+class JobView(BaseModel):
+    """A job as its tenant sees it. Fields that are newer than this client are kept."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    id: str
+    url: str
+    operation: str
+    subject: str
+    lane: Lane
+    state: State
+    end_reason: EndReason | None = None
+    waiting_reason: Waiting | None = None
+    message: str | None = None
+    total: int
+    duplicates: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    skipped: int = 0
+    percent: int = 0
+    attempt: int = 0
+    created_at: AwareDatetime
+    started_at: AwareDatetime | None = None
+    finished_at: AwareDatetime | None = None
+    retry_at: AwareDatetime | None = None
+    dwell_ms: int | None = None
+    labels: Mapping[str, str] | None = None
+
+    @property
+    def done(self) -> int:
+        """Records settled so far."""
+        return self.succeeded + self.failed + self.skipped
+
+    def as_json(self) -> dict[str, Any]:
+        """A JSON object; absent values are left out."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+class JobPage(BaseModel):
+    """Some of a tenant's jobs, newest first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    jobs: tuple[JobView, ...]
+    next: str | None = None
+    """The token of the next page."""

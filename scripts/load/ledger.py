@@ -1,0 +1,154 @@
+"""What the tables and queues of a local stack say: not what anybody answers about them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from handlers.aws.attributes import decode
+from handlers.jobs.model import Lane
+from handlers.jobs.states import State
+from handlers.jobs.store import Item
+from handlers.settings import WorkSettings
+from scripts.local.stack import LocalStack
+
+JOB: Final = "JOB"
+DISPATCH: Final = "DISPATCH#"
+
+
+class JobRow(BaseModel):
+    """A job's item without its ids. Times are UTC epoch milliseconds."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str
+    tenant: str
+    subject: str
+    lane: Lane
+    state: State
+    total: int
+    position: int
+    succeeded: int
+    failed: int
+    skipped: int
+    attempt: int
+    created_at: int
+    admitted_at: int | None = None
+    started_at: int | None = None
+    finished_at: int | None = None
+
+    @property
+    def dwell_ms(self) -> int | None:
+        """See ``Job.dwell_ms``."""
+        if self.started_at is None or self.admitted_at is None:
+            return None
+        return max(0, self.started_at - self.admitted_at)
+
+
+@dataclass(frozen=True)
+class RecordRow:
+    version: int
+    last_job_id: str | None
+    fields: Item
+
+
+_COLUMNS: Final = tuple(JobRow.model_fields)
+
+
+class Ledger:
+    """Reads one local stack, with full scans: it looks at everything, and is slow about it."""
+
+    def __init__(self, stack: LocalStack) -> None:
+        self._stack = stack
+
+    @cached_property
+    def settings(self) -> WorkSettings:
+        """What the deployed workers were given."""
+        task = self._stack.clients.ecs.describe_task_definition(
+            taskDefinition=self._stack.deployed.only("AWS::ECS::TaskDefinition")
+        )["taskDefinition"]
+        [container] = task["containerDefinitions"]
+        return WorkSettings.from_env(
+            {entry["name"]: entry["value"] for entry in container["environment"]}
+        )
+
+    @property
+    def bulk_slots(self) -> int:
+        """Jobs the running bulk workers work on at once."""
+        return len(self._stack.workers.running) * self.settings.bulk_slots
+
+    @property
+    def small_slots(self) -> int:
+        """Jobs the small lane works on at once."""
+        mappings = self._stack.clients.lambda_.list_event_source_mappings()["EventSourceMappings"]
+        return sum(
+            mapping["ScalingConfig"]["MaximumConcurrency"]
+            for mapping in mappings
+            if "ScalingConfig" in mapping
+        )
+
+    def jobs(self) -> dict[str, JobRow]:
+        """All jobs by id."""
+        names = {f"#{number}": name for number, name in enumerate(_COLUMNS)}
+        items = self._scan(
+            self.settings.control_table, "sk = :job", {":job": {"S": JOB}}, columns=names
+        )
+        rows = [JobRow.model_validate(item) for item in items]
+        return {row.id: row for row in rows}
+
+    def open_dispatches(self) -> int:
+        """Messages that still have to be sent."""
+        condition, values = "begins_with(sk, :dispatch)", {":dispatch": {"S": DISPATCH}}
+        return sum(1 for _ in self._scan(self.settings.control_table, condition, values))
+
+    def messages(self, lane: Lane) -> int:
+        """In the lane's queue, waiting or in flight."""
+        url = self.settings.small_queue_url if lane is Lane.SMALL else self.settings.bulk_queue_url
+        answer = self._stack.clients.sqs.get_queue_attributes(
+            QueueUrl=url,
+            AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
+        )["Attributes"]
+        return sum(map(int, answer.values()))
+
+    def records(self, tenants: Collection[str]) -> dict[tuple[str, str], RecordRow]:
+        """All records of these tenants, by tenant and id."""
+        settings = self.settings
+        found = {}
+        for item in self._scan(settings.records_table):
+            tenant = str(item[settings.records_tenant_key])
+            if tenant in tenants:
+                found[tenant, str(item[settings.records_id_key])] = _record(item)
+        return found
+
+    def _scan(
+        self,
+        table: str,
+        condition: str | None = None,
+        values: Mapping[str, Mapping[str, str]] | None = None,
+        *,
+        columns: Mapping[str, str] | None = None,
+    ) -> Iterator[Item]:
+        more: dict[str, Any] = {}
+        if condition:
+            more |= {"FilterExpression": condition, "ExpressionAttributeValues": values}
+        if columns:
+            more |= {
+                "ProjectionExpression": ", ".join(columns),
+                "ExpressionAttributeNames": columns,
+            }
+        scan = self._stack.clients.dynamodb.get_paginator("scan")
+        pages = scan.paginate(TableName=table, ConsistentRead=True, **more)
+        for page in pages:
+            for item in page["Items"]:
+                yield decode(item)
+
+
+def _record(item: Item) -> RecordRow:
+    version, last = item.get("version", 0), item.get("last_job_id")
+    if not isinstance(version, int):
+        raise TypeError(f"a record's version is {version!r}")
+    return RecordRow(version, last if isinstance(last, str) else None, item)
