@@ -21,7 +21,7 @@ from .settings import WorkSettings
 from .telemetry import EmfTelemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from .jobs.ports import PayloadStore
 
@@ -73,7 +73,7 @@ class _LazyPayloads:
     def __init__(self, bucket: str) -> None:
         self._bucket = bucket
 
-    def put(self, name: str, blocks: Sequence[bytes]) -> int:
+    def put(self, name: str, blocks: Iterable[bytes]) -> int:
         return self._store.put(name, blocks)
 
     def read(self, name: str, offset: int, length: int) -> bytes:

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from .errors import Meaning, meaning_of, reading
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from mypy_boto3_s3 import S3Client
 
@@ -27,14 +27,14 @@ class S3PayloadStore:
         self._bucket = bucket
         self._prefix = prefix
 
-    def put(self, name: str, blocks: Sequence[bytes]) -> int:
+    def put(self, name: str, blocks: Iterable[bytes]) -> int:
+        stream = _Stream(blocks)
         with reading():
             # Buffered, since a part must not be short because a block ended.
-            stream = BufferedReader(_Stream(blocks))
             self._client.upload_fileobj(
-                stream, self._bucket, self._prefix + name, Config=_IN_CALLER
+                BufferedReader(stream), self._bucket, self._prefix + name, Config=_IN_CALLER
             )
-        return sum(map(len, blocks))
+        return stream.size
 
     def read(self, name: str, offset: int, length: int) -> bytes:
         if offset < 0 or length < 1:
@@ -60,8 +60,10 @@ class S3PayloadStore:
 class _Stream(RawIOBase):
     """Blocks as one readable file."""
 
-    def __init__(self, blocks: Sequence[bytes]) -> None:
+    def __init__(self, blocks: Iterable[bytes]) -> None:
         self._blocks = iter(blocks)
+        self.size = 0
+        """Bytes read so far."""
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
@@ -76,4 +78,5 @@ class _Stream(RawIOBase):
         taken = min(len(buffer), len(self._rest))
         buffer[:taken] = self._rest[:taken]
         self._rest = self._rest[taken:]
+        self.size += taken
         return taken

@@ -11,24 +11,26 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ValidationError
 
 from . import leaving
-from .chunks import Walked, Walker
+from .chunks import Walker
 from .dispatching import send_now
 from .effect_runner import EffectRunner
 from .effects import sinks_of
 from .ending import end_job, verdict
-from .errors import JobFailed, OwnershipLost, Transient
+from .errors import JobFailed, OwnershipLost, QueryRefused, Transient
 from .heartbeat import Heartbeat
 from .leaving import Ending
 from .measures import Measure
 from .model import EndReason, Lane
 from .outcomes import DeleteMessage, KeepMessage, Stop
 from .planning import Work
+from .preparing import prepare
 from .reading import read_job
 from .settle import Rejected, carry_out, insist
-from .sources import source_of
+from .sources import filter_of, source_of
 from .states import State
 from .timing import SECOND, VISIBILITY_CAP, backoff_ms, ms
 from .transactions import LEASE
+from .walked import Walked
 
 if TYPE_CHECKING:
     from .model import Job
@@ -86,9 +88,15 @@ class _Attempt:
 
     def work(self, job: Job) -> Result:
         try:
+            work = self._work_of(job)
+            if job.unprepared:
+                prepared = prepare(self.world, job, self._should_stop)
+                if prepared.stop is not None:
+                    return prepared
+                job = prepared.job
             walker = Walker(
                 self.world,
-                self._work_of(job),
+                work,
                 source_of(self.world, job),
                 self._should_stop,
                 self.effects.add,
@@ -98,6 +106,8 @@ class _Attempt:
             return Walked(job, Stop.LOST)
         except (JobFailed, Transient) as error:
             return error
+        except QueryRefused as error:
+            return JobFailed(EndReason.BAD_QUERY, str(error))
         except Exception as error:  # noqa: BLE001  a bug costs an attempt, not the message
             self.log("attempt_crashed", job, error=error)
             return Transient(f"unexpected {type(error).__name__}: {error}")
@@ -108,9 +118,10 @@ class _Attempt:
             raise JobFailed(EndReason.UNKNOWN_OPERATION, f"no operation {job.operation!r}")
         try:
             raw = json.loads(job.params, parse_float=Decimal)
-            return Work(operation, operation.parameters.model_validate(raw))
+            parameters = operation.parameters.model_validate(raw)
         except (ValidationError, ValueError) as error:
             raise JobFailed(EndReason.BAD_PARAMETERS, str(error)) from error
+        return Work(operation, parameters, None if job.query is None else filter_of(job.query))
 
     def _should_stop(self, job: Job) -> Stop | None:
         now = self.world.runtime.now()

@@ -11,41 +11,25 @@ from .errors import OwnershipLost, Transient, Why
 from .limits import MAX_CHUNK
 from .measures import Measure
 from .model import Fail, Skip
-from .outcomes import Stop
 from .planning import Plan, Work, outcome_row, plan, tally
 from .reading import read_job
 from .settle import Rejected, carry_out, insist, pause
-from .states import State
 from .timing import SECOND
 from .transactions import JOB, LEASE, record_role
+from .walked import Stopped, Walked, still_running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .effects import Effect
-    from .model import Job
+    from .model import IdCursor, Job
+    from .outcomes import Stop
     from .ports import World
     from .sources import Entry, Source
     from .store import Item
 
 MAX_REPLANS: Final = 3
 """How often a record that somebody else keeps changing is planned again before it is failed."""
-
-
-@dataclass(frozen=True)
-class Walked:
-    """Where a walk ended; ``stop`` is None when every record is settled."""
-
-    job: Job
-    stop: Stop | None
-
-
-class Stopped(Exception):
-    """The commit was refused because the job was asked to stop."""
-
-    def __init__(self, job: Job, stop: Stop) -> None:
-        super().__init__(stop)
-        self.walked = Walked(job, stop)
 
 
 @dataclass(frozen=True)
@@ -65,19 +49,44 @@ class Walker:
         Raises OwnershipLost, Transient (a dependency keeps failing), JobFailed.
         """
         size = min(self.world.limits.chunk_size, MAX_CHUNK)
-        while True:
+        cursor: IdCursor | None = None if job.walked_to_its_end else job.cursor
+        while cursor is not None:
             if stop := self.should_stop(job):
                 return Walked(job, stop)
-            entries = insist(self.world, partial(self.source.after, job.cursor, size))
-            if not entries:
-                return Walked(job, None)
+            part = insist(self.world, partial(self.source.after, cursor, size))
+            if not part.entries:
+                cursor = part.next
+                continue
             started = self.world.runtime.now()
             before = job
             try:
-                job = self._settle(job, entries, self._plan(job, entries))
+                job = self._settle(job, part.entries, self._plan(job, part.entries))
             except Stopped as stopped:
                 return stopped.walked
             self._measure(before, job, started)
+            whole = job.cursor == part.entries[-1].cursor
+            cursor = part.next if whole else job.cursor
+        return self._ended(job)
+
+    def _ended(self, job: Job) -> Walked:
+        """Nothing is left; if nobody knew how much there would be, note how much there was."""
+        if job.total is not None:
+            return Walked(job, None)
+
+        def applied() -> bool:
+            now = read_job(self.world, job.id)
+            return now is not None and now.total == job.position
+
+        try:
+            carry_out(self.world, transactions.total_known(job), applied)
+        except Rejected as rejected:
+            if LEASE not in rejected.reasons:
+                try:
+                    still_running(self.world, job)
+                except Stopped as stopped:
+                    return stopped.walked
+            raise OwnershipLost from rejected
+        return Walked(job.model_copy(update={"total": job.position}), None)
 
     def _plan(self, job: Job, entries: Sequence[Entry]) -> dict[str, Plan]:
         ids = list(dict.fromkeys(entry.id for entry in entries))
@@ -93,7 +102,7 @@ class Walker:
                 if LEASE in rejected.reasons:
                     raise OwnershipLost from rejected
                 if JOB in rejected.reasons:
-                    moved = self._moved(job)
+                    moved = still_running(self.world, job)
                     if moved.position > job.position:
                         return moved
                     pause(self.world, replans)
@@ -142,19 +151,6 @@ class Walker:
     def _is_at(self, after: Job) -> bool:
         job = read_job(self.world, after.id)
         return job is not None and job.fence == after.fence and job.position >= after.position
-
-    def _moved(self, job: Job) -> Job:
-        """The job as it is now, if it is still this attempt's to run."""
-        now = insist(self.world, lambda: read_job(self.world, job.id))
-        if now is None or now.fence != job.fence:
-            raise OwnershipLost
-        if now.state is State.CANCELLING:
-            raise Stopped(now, Stop.CANCELLED)
-        if now.state is State.PAUSING:
-            raise Stopped(now, Stop.PAUSED)
-        if now.state is not State.RUNNING:
-            raise OwnershipLost
-        return now
 
     def _unwritable(
         self, rejected: Rejected, entries: Sequence[Entry], plans: dict[str, Plan]

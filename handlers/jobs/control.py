@@ -140,7 +140,14 @@ def _retry(world: World, job: Job) -> Answer:
         return Busy(lease.job_id, holder.state if holder else None)
     fence = placing.first_fence(world, lease)
     fresh = job.model_copy(
-        update={"attempt": 0, "fence": fence, "finished_at": None, "end_reason": None}
+        update={
+            "attempt": 0,
+            "fence": fence,
+            "finished_at": None,
+            "end_reason": None,
+            # A live walk goes on, and may find more.
+            "total": None if job.walked_to_its_end else job.total,
+        }
     )
     return _requeue(world, job, lease, fresh)
 

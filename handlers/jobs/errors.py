@@ -81,6 +81,14 @@ class PayloadGone(FairlaneError):
     """The stored id list of the job does not exist any more."""
 
 
+class UploadGone(FairlaneError):
+    """The uploaded file was deleted, expired or replaced."""
+
+
+class QueryRefused(FairlaneError):
+    """The source of records does not take the query."""
+
+
 class ReceiptExpired(FairlaneError):
     """The receipt handle no longer refers to a message in flight."""
 

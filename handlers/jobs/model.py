@@ -11,9 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .states import State
 from .store import Value
+from .uploads import Upload
 
 Millis: TypeAlias = Annotated[int, Field(ge=0)]
 """UTC epoch milliseconds."""
+IdCursor: TypeAlias = Annotated[int, Field(ge=0)] | str
+"""An index (inline ids), a byte offset (stored ids) or a query's own cursor as exact text; 0 is
+the start of any."""
 
 
 class Lane(StrEnum):
@@ -34,6 +38,12 @@ class EndReason(StrEnum):
     UNKNOWN_OPERATION = "unknown_operation"
     BAD_PARAMETERS = "bad_parameters"
     TOO_MANY_FAILED = "too_many_failed"
+    BAD_UPLOAD = "bad_upload"
+    """A line of the uploaded file can't be read; the message names it."""
+    UPLOAD_GONE = "upload_gone"
+    """The uploaded file was deleted, expired or replaced before it was read."""
+    BAD_QUERY = "bad_query"
+    """The source of records does not take the query."""
 
 
 class Waiting(StrEnum):
@@ -45,6 +55,15 @@ class Waiting(StrEnum):
     """SETTLING: an effect was tried too often; a replay has to be asked for."""
     RETRY = "retry"
     """A dependency failed; the job goes on at ``retry_at``."""
+
+
+class Traversal(StrEnum):
+    """How a query's records are walked."""
+
+    LIVE = "live"
+    """By keyset, while they are being changed."""
+    SNAPSHOT = "snapshot"
+    """Their ids are written down first."""
 
 
 class Counts(BaseModel):
@@ -87,13 +106,20 @@ class Job(BaseModel):
     """The record ids, when they fit inline."""
     payload: str | None = None
     """The name of the stored id list, when they do not."""
-    total: int = Field(ge=0)
+    upload: Upload | None = None
+    """The uploaded file the id list is made from."""
+    query: str | None = None
+    """The filter of the records, as exact JSON."""
+    traversal: Traversal | None = None
+    """Of a query."""
+    total: int | None = Field(default=None, ge=0)
+    """Records selected; None until that is known."""
     duplicates: int = Field(default=0, ge=0)
 
     position: int = Field(default=0, ge=0)
     """Records settled so far: the checkpoint."""
-    cursor: int = Field(default=0, ge=0)
-    """Where the id source goes on: an index (inline) or a byte offset (payload)."""
+    cursor: IdCursor = 0
+    """Where the id source goes on."""
     succeeded: int = Field(default=0, ge=0)
     failed: int = Field(default=0, ge=0)
     skipped: int = Field(default=0, ge=0)
@@ -136,6 +162,17 @@ class Job(BaseModel):
     @property
     def counts(self) -> Counts:
         return Counts(succeeded=self.succeeded, failed=self.failed, skipped=self.skipped)
+
+    @property
+    def unprepared(self) -> bool:
+        """Its id list has to be written before it can be walked."""
+        made_first = self.upload is not None or self.traversal is Traversal.SNAPSHOT
+        return made_first and self.payload is None
+
+    @property
+    def walked_to_its_end(self) -> bool:
+        """Nobody knows how many records a live walk finds before it has ended; then it has."""
+        return self.traversal is Traversal.LIVE and self.total is not None
 
     @property
     def held(self) -> bool:

@@ -149,7 +149,15 @@ def requeue(world: World, job: Job, after: Job, lease: Lease | None) -> Transact
     condition: When = (
         mine(job) if lease is None else (Missing("job_id"), Equals("fence", lease.fence))
     )
-    changed = ("fence", "attempt", "dispatches", "admitted_at", "waiting_reason", "has_slot")
+    changed = (
+        "fence",
+        "attempt",
+        "dispatches",
+        "admitted_at",
+        "waiting_reason",
+        "has_slot",
+        "total",
+    )
     attributes = items.stored({name: getattr(after, name) for name in changed})
     if after.held:
         attributes |= items.held(after)

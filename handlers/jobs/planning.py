@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .filters import matches
 from .limits import MAX_REASON
 from .model import Change, Counts, Fail, Operation, Remove, Skip, Touch
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from .filters import Filter
     from .model import Job, Outcome, Record
     from .ports import World
     from .store import Item, Value, Write
@@ -24,6 +26,8 @@ class Work:
 
     operation: Operation
     parameters: BaseModel
+    filter: Filter | None = None
+    """What a query's records have to match when they are read."""
 
     def outcome(self, record: Record) -> Outcome:
         """Never raises: one bad record never fails its neighbours."""
@@ -56,6 +60,9 @@ def plan_one(world: World, job: Job, work: Work, id_: str, record: Record | None
     if record.last_job_id == job.id:
         # Only possible for an id that was in an earlier chunk too.
         return Plan(id_, Skip("already changed by this job"))
+    if work.filter is not None and not matches(work.filter, record.fields):
+        # An index lags, and so does a list that was written down before.
+        return Plan(id_, Skip("no longer matches the query"))
     outcome = work.outcome(record)
     try:
         return Plan(id_, outcome, _write(world, job, record, outcome), _version(record, outcome))

@@ -6,12 +6,13 @@ All times are UTC epoch milliseconds; all durations are milliseconds unless the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from .effects import Batch, Delivered
+    from .filters import Filter
     from .limits import Limits
     from .messages import Message
     from .model import Lane, Operations, Record
@@ -103,8 +104,9 @@ class LaneQueue(Protocol):
 class PayloadStore(Protocol):
     """Id lists that are too large for the job item. Written once, read in blocks."""
 
-    def put(self, name: str, blocks: Sequence[bytes]) -> int:
-        """Write (or replace) the object; returns its size in bytes. Raises Transient."""
+    def put(self, name: str, blocks: Iterable[bytes]) -> int:
+        """Write (or replace) the object, whole or not at all, holding no more than a few blocks
+        in memory; returns its size in bytes. Raises Transient, and what ``blocks`` raises."""
 
     def read(self, name: str, offset: int, length: int) -> bytes:
         """At most ``length`` bytes from ``offset``; b"" at or past the end.
@@ -112,6 +114,76 @@ class PayloadStore(Protocol):
 
     def delete(self, name: str) -> None:
         """Delete the object; fine when it does not exist. Raises Transient."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An uploaded file as it is now."""
+
+    version: str
+    """Another content has another version."""
+    size: int
+    """Bytes."""
+    notes: Mapping[str, str]
+    """What was noted with it when its address was given out; ASCII."""
+
+
+@dataclass(frozen=True)
+class UploadAddress:
+    """Where one file may be sent, by a form that has these fields before the file."""
+
+    url: str
+    fields: Mapping[str, str]
+
+
+class UploadStore(Protocol):
+    """Files that clients put there themselves."""
+
+    def address(self, name: str, notes: Mapping[str, str], *, seconds: int) -> UploadAddress:
+        """An address that takes one object of this name, with exactly these notes (ASCII) and a
+        size from 1 byte to the store's limit, for so many seconds."""
+
+    def look(self, name: str) -> Stored | None:
+        """The file; None when there is none. Raises Transient."""
+
+    def read(self, name: str, version: str, offset: int, length: int) -> bytes:
+        """At most ``length`` bytes of that version from ``offset``; b"" at or past the end.
+        Raises UploadGone when that version is no longer there, Transient."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """A record that a query found."""
+
+    id: str
+    cursor: str
+    """Exact text; goes on after this record."""
+
+
+@dataclass(frozen=True)
+class Matches:
+    """A page of a query."""
+
+    found: Sequence[Match]
+    next: str | None
+    """The cursor to go on with, None at the end. A page may hold fewer records than asked for, or
+    none, while there is more."""
+
+
+class RecordQuery(Protocol):
+    """Finds a tenant's records by a filter, in the order of fields that never change."""
+
+    @property
+    def sorts(self) -> frozenset[str]:
+        """The fields of the order; what is written there moves a record in the walk."""
+
+    def page(self, tenant: str, filter_: Filter, cursor: str | None, limit: int) -> Matches:
+        """At most ``limit`` records after the cursor; None begins. What is found may be a little
+        old: check it again. Raises Transient, QueryRefused."""
+
+    def count(self, tenant: str, filter_: Filter, at_most: int) -> int:
+        """How many records match; ``at_most`` when there are that many or more.
+        Raises Transient, QueryRefused."""
 
 
 class Sink(Protocol):
@@ -186,3 +258,7 @@ class World:
     due_shards: int = 4
     sinks: Mapping[str, Sink] = field(default_factory=dict)
     """By the name operations call them by; none is a normal deployment."""
+    query: RecordQuery | None = None
+    """None: this deployment takes no queries."""
+    uploads: UploadStore | None = None
+    """None: this deployment takes no uploads."""

@@ -8,32 +8,59 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from .errors import JobFailed, PayloadGone
-from .limits import PAYLOAD_BLOCK
+from .filters import Filter
+from .limits import PAYLOAD_BLOCK, QUERY_PAGE
 from .model import EndReason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from .model import Job
-    from .ports import PayloadStore, World
+    from .model import IdCursor, Job
+    from .ports import PayloadStore, RecordQuery, World
 
 
 @dataclass(frozen=True)
 class Entry:
     id: str
-    cursor: int
+    cursor: IdCursor
     """The cursor that goes on after this record."""
 
 
+@dataclass(frozen=True)
+class Part:
+    """Some entries in their order."""
+
+    entries: Sequence[Entry]
+    next: IdCursor | None
+    """Where to go on; None at the end. Entries may be missing while there is more: a source
+    gives up looking after a while, so that its caller can be stopped."""
+
+
 class Source(Protocol):
-    def after(self, cursor: int, limit: int) -> Sequence[Entry]:
-        """The next entries, at most ``limit``; empty at the end. Raises Transient, JobFailed."""
+    def after(self, cursor: IdCursor, limit: int) -> Part:
+        """The next entries, at most ``limit``. Raises Transient, JobFailed."""
 
 
 def source_of(world: World, job: Job) -> Source:
+    """Raises JobFailed when this deployment can't walk such a job."""
     if job.payload is not None:
         return StoredIds(world.payloads, job.payload)
+    if job.query is not None:
+        return QueriedIds(query_port(world), job.tenant, filter_of(job.query))
     return InlineIds(job.ids or ())
+
+
+def query_port(world: World) -> RecordQuery:
+    if world.query is None:
+        raise JobFailed(EndReason.BAD_QUERY, "this deployment has no source for queries")
+    return world.query
+
+
+def filter_of(query: str) -> Filter:
+    try:
+        return Filter.from_json(query)
+    except ValueError as error:
+        raise JobFailed(EndReason.BAD_QUERY, str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -42,9 +69,12 @@ class InlineIds:
 
     ids: Sequence[str]
 
-    def after(self, cursor: int, limit: int) -> Sequence[Entry]:
-        part = self.ids[cursor : cursor + limit]
-        return [Entry(id_, cursor + index) for index, id_ in enumerate(part, start=1)]
+    def after(self, cursor: IdCursor, limit: int) -> Part:
+        start = _number(cursor)
+        part = self.ids[start : start + limit]
+        entries = [Entry(id_, start + index) for index, id_ in enumerate(part, start=1)]
+        end = start + len(part)
+        return Part(entries, end if end < len(self.ids) else None)
 
 
 class StoredIds:
@@ -62,15 +92,16 @@ class StoredIds:
         self._bytes = b""
         self._ended = False
 
-    def after(self, cursor: int, limit: int) -> Sequence[Entry]:
+    def after(self, cursor: IdCursor, limit: int) -> Part:
+        at = _number(cursor)
         entries: list[Entry] = []
         while len(entries) < limit:
-            line = self._line(cursor)
+            line = self._line(at)
             if not line:
-                break
-            cursor += len(line)
-            entries.append(Entry(json.loads(line), cursor))
-        return entries
+                return Part(entries, None)
+            at += len(line)
+            entries.append(Entry(json.loads(line), at))
+        return Part(entries, at)
 
     def _line(self, offset: int) -> bytes:
         """The line at the offset with its newline; b"" at the end of the list."""
@@ -92,6 +123,50 @@ class StoredIds:
             raise JobFailed(EndReason.PAYLOAD_GONE, "its stored id list is gone") from error
         self._bytes += block
         self._ended = not block
+
+
+class QueriedIds:
+    """The records a query selects, in the source's own order; the cursor is the source's.
+
+    Reads large pages and hands out small parts: what a page says may be old by then, and a record
+    is checked against the filter when it is read anyway.
+    """
+
+    def __init__(self, query: RecordQuery, tenant: str, filter_: Filter) -> None:
+        self._query = query
+        self._tenant = tenant
+        self._filter = filter_
+        self._waiting: list[Entry] = []
+        self._at: IdCursor = 0
+        """The cursor the waiting entries come after."""
+        self._next: IdCursor | None = 0
+
+    def after(self, cursor: IdCursor, limit: int) -> Part:
+        if cursor != self._at:
+            self._waiting, self._at, self._next = [], cursor, cursor
+        if not self._waiting and self._next is not None:
+            self._read(self._next)
+        entries, self._waiting = self._waiting[:limit], self._waiting[limit:]
+        if entries:
+            self._at = entries[-1].cursor
+        elif self._next is not None:
+            self._at = self._next
+        return Part(entries, self._at if self._waiting or self._next is not None else None)
+
+    def _read(self, cursor: IdCursor) -> None:
+        after = cursor if isinstance(cursor, str) else None
+        page = self._query.page(self._tenant, self._filter, after, QUERY_PAGE)
+        self._waiting = [Entry(found.id, found.cursor) for found in page.found]
+        if self._waiting and page.next is not None:
+            # What the source looked through after the last match need not be looked through again.
+            self._waiting[-1] = Entry(self._waiting[-1].id, page.next)
+        self._next = page.next
+
+
+def _number(cursor: IdCursor) -> int:
+    if isinstance(cursor, str):
+        raise JobFailed(EndReason.UNDECODABLE, "its cursor belongs to another kind of source")
+    return cursor
 
 
 def lines(ids: Iterable[str], block: int = PAYLOAD_BLOCK) -> Iterator[bytes]:

@@ -19,7 +19,7 @@ from .timing import ms
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .model import Counts
+    from .model import Counts, IdCursor
     from .ports import World
     from .store import Item, Value, When, Write
 
@@ -120,7 +120,7 @@ def commit_chunk(
     job: Job,
     *,
     position: int,
-    cursor: int,
+    cursor: IdCursor,
     counts: Counts,
     records: Sequence[Write],
     outcomes: Item | None,
@@ -154,6 +154,39 @@ def commit_chunk(
 
 def record_role(index: int) -> str:
     return f"record {index}"
+
+
+def list_written(job: Job, *, payload: str, total: int, duplicates: int) -> Transaction:
+    """The job's id list is complete; from here on it is what the job walks.
+
+    Closes: a replaced worker's list coming late (lease), two lists for one job (payload), a job
+    that was cancelled or paused meanwhile (state).
+    """
+    update = Update(
+        items.job_key(job.id),
+        set={"payload": payload, "total": total, "duplicates": duplicates},
+        when=(*_running(job), Missing("payload")),
+    )
+    check = Check(items.lease_key(job.tenant, job.subject), when=mine(job))
+    return Transaction("list_written", {LEASE: check, JOB: update})
+
+
+def total_known(job: Job) -> Transaction:
+    """A walk whose length nobody knew has come to its end.
+
+    Closes: a replaced worker calling the end too early (lease, position).
+    """
+    update = Update(
+        items.job_key(job.id),
+        set={"total": job.position},
+        when=(*_running(job), Equals("position", job.position)),
+    )
+    check = Check(items.lease_key(job.tenant, job.subject), when=mine(job))
+    return Transaction("total_known", {LEASE: check, JOB: update})
+
+
+def _running(job: Job) -> When:
+    return (Equals("state", State.RUNNING.value), Equals("fence", job.fence))
 
 
 def store_receipt(job: Job, receipt: str) -> Transaction:

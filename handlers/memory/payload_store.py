@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..jobs.errors import PayloadGone
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
 
 class MemoryPayloadStore:
@@ -16,7 +16,7 @@ class MemoryPayloadStore:
     def __init__(self) -> None:
         self._objects: dict[str, bytes] = {}
 
-    def put(self, name: str, blocks: Sequence[bytes]) -> int:
+    def put(self, name: str, blocks: Iterable[bytes]) -> int:
         content = b"".join(blocks)
         self._objects[name] = content
         return len(content)

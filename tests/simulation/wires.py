@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -243,7 +243,7 @@ class SimPayloads:
     line: Line
     inner: MemoryPayloadStore
 
-    def put(self, name: str, blocks: Sequence[bytes]) -> int:
+    def put(self, name: str, blocks: Iterable[bytes]) -> int:
         return self.line.call(
             Kind.OTHER, "put payload", lambda: self.inner.put(name, blocks), detail=name
         )

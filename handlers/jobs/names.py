@@ -1,0 +1,20 @@
+"""What a name or id must be, so that it survives every layer unchanged."""
+
+from __future__ import annotations
+
+import unicodedata
+
+
+def bad_text(text: str, max_bytes: int) -> str | None:
+    """What is wrong with a name or id that has to survive every layer; None when nothing is."""
+    if not text:
+        return "must not be empty"
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        return "must not hold half of a surrogate pair"
+    if size > max_bytes:
+        return f"is {size} bytes as UTF-8, at most {max_bytes} are allowed"
+    if not text.isprintable() and any(unicodedata.category(c) == "Cc" for c in text):
+        return "must not hold control characters"
+    return None
