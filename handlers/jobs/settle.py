@@ -55,17 +55,25 @@ def carry_out(world: World, transaction: Transaction, applied: Callable[[], bool
             asked = error.retry_after_ms
         except Refused as refused:
             if not refused.only_contention:
-                if unsure and insist(world, applied):
+                if unsure and _find_out(world, transaction, applied):
                     return
                 raise Rejected(transaction.action, _by_role(roles, refused)) from refused
         else:
             return
-        if unsure and insist(world, applied):
+        if unsure and _find_out(world, transaction, applied):
             return
         pause(world, attempt, asked)
     if unsure:
         raise Unsettled(f"{transaction.action}: replies lost, and not found written")
     raise Transient(f"{transaction.action}: no clear answer after {TRIES} tries")
+
+
+def _find_out(world: World, transaction: Transaction, applied: Callable[[], bool]) -> bool:
+    try:
+        return insist(world, applied)
+    except Transient as error:
+        # Transient would say that nothing was written.
+        raise Unsettled(f"{transaction.action}: replies lost, and cannot be read") from error
 
 
 def insist(world: World, call: Callable[[], T]) -> T:
