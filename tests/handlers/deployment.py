@@ -1,0 +1,325 @@
+"""A deployment on moto, the events its functions get, and a look at all that it holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.endpoint import Endpoint
+
+from handlers import api, bootstrap, small_lane
+from handlers.jobs.attempt import Worker
+from handlers.jobs.limits import Limits
+from handlers.jobs.model import Lane
+from handlers.jobs.outcomes import act
+from handlers.jobs.reading import read_job
+from handlers.jobs.run import on_message
+from handlers.settings import WorkSettings
+from handlers.web import once
+from tests.support import aws
+from tests.support.world import SHORT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pytest
+
+    from handlers.jobs.model import Job
+    from handlers.jobs.outcomes import Decision
+    from handlers.jobs.ports import Delivery, World
+
+TENANT: Final = "acme"
+IDEMPOTENCY: Final = "idempotency"
+# moto's queues are hidden for as long as a deployment's, or a test could receive twice.
+VISIBILITY: Final = SHORT.small.visibility
+ARN: Final = "arn:aws:sqs:eu-west-1:123456789012:"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What Lambda tells a function about its invocation."""
+
+    remaining: int = 29_000
+    function_name: str = "function"
+    memory_limit_in_mb: int = 512
+    invoked_function_arn: str = "arn:aws:lambda:eu-west-1:123456789012:function:function"
+    aws_request_id: str = "6e0f6d2c-8c1e-4c4f-9a55-5f3e0b7a1111"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self.remaining
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What API Gateway would send on."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+
+@dataclass
+class Deployment:
+    made: aws.Clients
+    urls: Mapping[Lane, str]
+    world: World
+    requests: list[str] = field(default_factory=list)
+    """Every HTTP request any AWS client made, as Service.Operation; the SDK's retries count."""
+
+    # --- the API ------------------------------------------------------------------------------
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        tenant: str | None = TENANT,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        remaining: int = 29_000,
+        **event: object,
+    ) -> Answer:
+        """Through the real handler. body: text, or anything that becomes JSON."""
+        made = rest_event(method, path, body, tenant=tenant, query=query, headers=headers)
+        result = api.handler({**made, **event}, Context(remaining))  # type: ignore[arg-type]  # the parts of a context that are used
+        many = result["multiValueHeaders"]
+        return Answer(
+            result["statusCode"],
+            {name.lower(): values[0] for name, values in many.items()},
+            json.loads(result["body"]),
+        )
+
+    def create(self, ids: Sequence[str], subject: str = "products", **more: Any) -> Answer:
+        call = {name: more.pop(name) for name in ("headers", "tenant", "remaining") if name in more}
+        return self.call("POST", "/v1/jobs", job(ids, subject, **more), **call)
+
+    def created(self, ids: Sequence[str], subject: str = "products", **more: Any) -> str:
+        """The new job's id."""
+        answer = self.create(ids, subject, **more)
+        assert answer.status == 202, answer
+        return str(answer.body["id"])
+
+    # --- records and workers ------------------------------------------------------------------
+
+    def fill(self, count: int, *, tenant: str = TENANT) -> list[str]:
+        ids = [f"r{n:05}" for n in range(count)]
+        for id_ in ids:
+            self.made.dynamodb.put_item(
+                TableName=aws.RECORDS,
+                Item={"tenant": {"S": tenant}, "id": {"S": id_}, "price": {"N": "10"}},
+            )
+        return ids
+
+    def prices(self, ids: Sequence[str]) -> set[object]:
+        found = [self.world.records.read(TENANT, ids[n : n + 100]) for n in range(0, len(ids), 100)]
+        return {record.fields["price"] for part in found for record in part.values()}
+
+    def receive(self, lane: Lane = Lane.SMALL, limit: int = 1) -> Sequence[Delivery]:
+        return self.world.queues[lane].receive(limit, 0)
+
+    def run(self, lane: Lane = Lane.SMALL) -> Decision:
+        """Receive one message and serve it as a worker does."""
+        [delivery] = self.receive(lane)
+        decision = on_message(self.world, delivery, Worker("w1"))
+        act(self.world.queues[lane], delivery, decision)
+        return decision
+
+    def invoke(self, records: Sequence[dict[str, Any]], remaining: int = 29_000) -> list[str]:
+        """The small lane's function; returns the ids that come back."""
+        answer = small_lane.handler({"Records": list(records)}, Context(remaining))  # type: ignore[arg-type]  # the parts of a context that are used
+        return [str(failure["itemIdentifier"]) for failure in answer["batchItemFailures"]]
+
+    def job(self, job_id: str) -> Job:
+        found = read_job(self.world, job_id)
+        assert found is not None
+        return found
+
+    # --- all there is -------------------------------------------------------------------------
+
+    def everything(self) -> dict[str, object]:
+        """Every item of every table, message count of every queue and object, to be compared."""
+        tables = {
+            name: sorted(
+                json.dumps(item, sort_keys=True)
+                for item in self.made.dynamodb.scan(TableName=name)["Items"]
+            )
+            for name in (aws.CONTROL, aws.RECORDS, IDEMPOTENCY)
+        }
+        messages = {lane.value: self.messages(lane) for lane in Lane}
+        objects = self.made.s3.list_objects_v2(Bucket=aws.BUCKET).get("Contents", [])
+        return {**tables, **messages, "objects": [each["Key"] for each in objects]}
+
+    def messages(self, lane: Lane) -> tuple[int, int]:
+        """(waiting, in flight)"""
+        counts = self.made.sqs.get_queue_attributes(
+            QueueUrl=self.urls[lane], AttributeNames=["All"]
+        )["Attributes"]
+        return (
+            int(counts["ApproximateNumberOfMessages"]),
+            int(counts["ApproximateNumberOfMessagesNotVisible"]),
+        )
+
+    def kept(self, sk: str) -> list[dict[str, Any]]:
+        """The control items whose sort key begins like this."""
+        found = self.made.dynamodb.scan(TableName=aws.CONTROL)["Items"]
+        return [item for item in found if item["sk"]["S"].startswith(sk)]
+
+    @contextmanager
+    def counted(self) -> Iterator[list[str]]:
+        """The requests made meanwhile."""
+        counted: list[str] = []
+        before = len(self.requests)
+        yield counted
+        counted += self.requests[before:]
+
+
+def job(ids: object, subject: str = "products", **more: object) -> dict[str, Any]:
+    """The body of a good request."""
+    return {
+        "operation": "adjust_number",
+        "subject": subject,
+        "params": {"field": "price", "add": 1},
+        "ids": ids,
+        **more,
+    }
+
+
+@contextmanager
+def deployed(
+    monkeypatch: pytest.MonkeyPatch, *, limits: Limits | None = None
+) -> Iterator[Deployment]:
+    """A fresh deployment. Its clients are made once for all tests: they hold no state."""
+    requests: list[str] = []
+    create_request, make_request = Endpoint.create_request, Endpoint.make_request
+    one_at_a_time = Lock()
+
+    def atomic(self: Endpoint, operation_model: Any, request_dict: Any) -> Any:
+        # moto carries requests out in the caller's thread, with nothing to keep two apart.
+        with one_at_a_time:
+            return make_request(self, operation_model, request_dict)
+
+    def counting(self: Endpoint, params: dict[str, Any], operation_model: Any = None) -> Any:
+        service = operation_model.service_model.service_id
+        requests.append(f"{service}.{operation_model.name}")
+        return create_request(self, params, operation_model)
+
+    with aws.moto() as made:
+        urls = {
+            lane: aws.create_queue(made.sqs, lane.value, visibility=VISIBILITY) for lane in Lane
+        }
+        made.dynamodb.create_table(
+            TableName=IDEMPOTENCY,
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        )
+        monkeypatch.setattr(Endpoint, "create_request", counting)
+        monkeypatch.setattr(Endpoint, "make_request", atomic)
+        for name, value in settings(urls, limits or Limits()).to_env().items():
+            monkeypatch.setenv(name, value)
+        forget(everything=limits is not None)
+        yield Deployment(made, urls, bootstrap.world(api.SERVICE), requests)
+        if limits is not None:
+            forget(everything=True)
+
+
+def settings(urls: Mapping[Lane, str], limits: Limits) -> WorkSettings:
+    return WorkSettings(
+        control_table=aws.CONTROL,
+        records_table=aws.RECORDS,
+        idempotency_table=IDEMPOTENCY,
+        payload_bucket=aws.BUCKET,
+        small_queue_url=urls[Lane.SMALL],
+        bulk_queue_url=urls[Lane.BULK],
+        timing=SHORT,
+        limits=limits,
+        bulk_poll_seconds=1,
+    )
+
+
+def forget(*, everything: bool) -> None:
+    """Let the next use read the environment again."""
+    if everything:
+        for cached in (bootstrap.work_settings, bootstrap.world, once._layer):
+            cached.cache_clear()
+
+
+# --- events -----------------------------------------------------------------------------------
+
+
+def rest_event(
+    method: str,
+    path: str,
+    body: object = None,
+    *,
+    tenant: str | None = TENANT,
+    query: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """A REST API's proxy event behind a Lambda TOKEN authorizer."""
+    sent = {
+        "Accept": "application/json",
+        "Content-Type": "application/json",
+        "Host": "abcdef1234.execute-api.eu-west-1.amazonaws.com",
+        "X-Amzn-Trace-Id": "Root=1-68a1b2c3-0123456789abcdef01234567",
+        **(headers or {}),
+    }
+    many = {name: [value] for name, value in (query or {}).items()}
+    authorizer = {"tenant": tenant, "principalId": tenant, "integrationLatency": 12}
+    return {
+        "resource": "/v1/jobs",
+        "path": path,
+        "httpMethod": method,
+        "headers": sent,
+        "multiValueHeaders": {name: [value] for name, value in sent.items()},
+        "queryStringParameters": dict(query) if query else None,
+        "multiValueQueryStringParameters": many or None,
+        "pathParameters": None,
+        "stageVariables": None,
+        "requestContext": {
+            "resourceId": "abc123",
+            "resourcePath": "/v1/jobs",
+            "httpMethod": method,
+            "extendedRequestId": "Xyz=",
+            "requestTime": "09/Mar/2026:10:11:12 +0000",
+            "path": f"/live{path}",
+            "accountId": "123456789012",
+            "protocol": "HTTP/1.1",
+            "stage": "live",
+            "requestTimeEpoch": 1_773_051_072_000,
+            "requestId": "1b7d7c5e-6a0b-4f4e-9a2f-000000000001",
+            "identity": {"sourceIp": "192.0.2.1", "userAgent": "curl/8.5.0"},
+            "domainName": "abcdef1234.execute-api.eu-west-1.amazonaws.com",
+            "apiId": "abcdef1234",
+            **({"authorizer": authorizer} if tenant is not None else {}),
+        },
+        "body": body if body is None or isinstance(body, str) else json.dumps(body),
+        "isBase64Encoded": False,
+    }
+
+
+def sqs_record(delivery: Delivery, **changed: object) -> dict[str, Any]:
+    """A delivery as the event source mapping hands it over."""
+    return {
+        "messageId": delivery.message_id,
+        "receiptHandle": delivery.receipt,
+        "body": delivery.body,
+        "attributes": {
+            "ApproximateReceiveCount": str(delivery.receive_count),
+            "SentTimestamp": str(delivery.sent_at),
+            "SenderId": "AROAEXAMPLE:function",
+            "ApproximateFirstReceiveTimestamp": str(delivery.first_received_at),
+            "MessageGroupId": "0123456789abcdef",
+        },
+        "messageAttributes": {},
+        "md5OfBody": "00000000000000000000000000000000",
+        "eventSource": "aws:sqs",
+        "eventSourceARN": ARN + "small",
+        "awsRegion": "eu-west-1",
+        **changed,
+    }
