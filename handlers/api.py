@@ -17,6 +17,7 @@ from .jobs.model import Job
 from .jobs.submit import Busy
 from .web.creating import Creation, busy
 from .web.pages import jobs_page
+from .web.previewing import preview_view, upload_view, wants_preview
 from .web.problems import Problem, not_found, unavailable
 from .web.views import is_job_id, job_view, location
 
@@ -37,12 +38,21 @@ app = APIGatewayRestResolver()
 @app.post("/v1/jobs")
 def create_job() -> Response[str]:
     creation = Creation(_world(), work_settings().idempotency_table)
+    query = app.current_event.query_string_parameters or {}
+    if wants_preview(query.get("validate_only")):
+        accepted = creation.accepted(_body())
+        return _answer(HTTPStatus.OK, preview_view(_world(), _tenant(), accepted))
     key = app.current_event.headers.get("Idempotency-Key")
     view, replayed = creation.create(_tenant(), _body(), key, app.lambda_context)
     headers = {"Location": location(view["id"])}
     if replayed:
         headers["Idempotency-Replayed"] = "true"
     return _answer(HTTPStatus.ACCEPTED, view, headers)
+
+
+@app.post("/v1/uploads")
+def create_upload() -> Response[str]:
+    return _answer(HTTPStatus.CREATED, upload_view(_world(), _tenant(), _body()))
 
 
 @app.get("/v1/jobs")

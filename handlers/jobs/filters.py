@@ -22,7 +22,6 @@ from pydantic import (
     ConfigDict,
     Field,
     Tag,
-    TypeAdapter,
     model_validator,
 )
 from pydantic.types import Discriminator
@@ -130,16 +129,18 @@ class Existence(_Condition):
 
 
 _KINDS: Final[Mapping[str, str]] = {
-    "eq": "equality",
-    "ne": "equality",
-    "in": "membership",
-    "lt": "comparison",
-    "lte": "comparison",
-    "gt": "comparison",
-    "gte": "comparison",
-    "prefix": "prefix",
-    "exists": "existence",
+    "eq": "<equality>",
+    "ne": "<equality>",
+    "in": "<membership>",
+    "lt": "<comparison>",
+    "lte": "<comparison>",
+    "gt": "<comparison>",
+    "gte": "<comparison>",
+    "prefix": "<prefix>",
+    "exists": "<existence>",
 }
+TAGS: Final = frozenset(_KINDS.values())
+"""What pydantic puts into the path of an error though no client wrote it."""
 
 
 def _kind_of(condition: object) -> str | None:
@@ -148,11 +149,11 @@ def _kind_of(condition: object) -> str | None:
 
 
 Condition = Annotated[
-    Annotated[Equality, Tag("equality")]
-    | Annotated[Membership, Tag("membership")]
-    | Annotated[Comparison, Tag("comparison")]
-    | Annotated[Prefix, Tag("prefix")]
-    | Annotated[Existence, Tag("existence")],
+    Annotated[Equality, Tag("<equality>")]
+    | Annotated[Membership, Tag("<membership>")]
+    | Annotated[Comparison, Tag("<comparison>")]
+    | Annotated[Prefix, Tag("<prefix>")]
+    | Annotated[Existence, Tag("<existence>")],
     Discriminator(
         _kind_of,
         custom_error_type="no_such_op",
@@ -191,9 +192,6 @@ class Filter(BaseModel):
     def from_json(cls, text: str) -> Self:
         """Raises ValueError (pydantic's ValidationError is one)."""
         return cls.model_validate(exact_loads(text))
-
-
-FILTER: Final = TypeAdapter(Filter)
 
 
 def matches(filter_: Filter, fields: Fields) -> bool:

@@ -170,6 +170,13 @@ class Matches:
     none, while there is more."""
 
 
+@dataclass(frozen=True)
+class Count:
+    number: int
+    exact: bool
+    """False: there may be more."""
+
+
 class RecordQuery(Protocol):
     """Finds a tenant's records by a filter, in the order of fields that never change."""
 
@@ -181,8 +188,8 @@ class RecordQuery(Protocol):
         """At most ``limit`` records after the cursor; None begins. What is found may be a little
         old: check it again. Raises Transient, QueryRefused."""
 
-    def count(self, tenant: str, filter_: Filter, at_most: int) -> int:
-        """How many records match; ``at_most`` when there are that many or more.
+    def count(self, tenant: str, filter_: Filter, at_most: int) -> Count:
+        """How many records match; gives up at ``at_most``, or when it takes too long.
         Raises Transient, QueryRefused."""
 
 

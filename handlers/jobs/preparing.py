@@ -8,6 +8,7 @@ next attempt starts again. So a job never walks half of its input, nor somebody 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from . import transactions
@@ -83,15 +84,8 @@ class _Preparation:
 
     def _found(self) -> Iterator[str]:
         if self.job.upload is not None:
-            blocks = self._blocks(self.job.upload)
-            return ids_of(blocks, self.job.upload, max_bytes=self.world.limits.max_expanded_bytes)
+            return upload_ids(self.world, self.job.upload, self._look)
         return self._queried(self.job.query or "")
-
-    def _blocks(self, upload: Upload) -> Iterator[bytes]:
-        uploads = _upload_store(self.world)
-        for offset in range(0, upload.size, PAYLOAD_BLOCK):
-            self._look()
-            yield insist(self.world, lambda at=offset: _read(uploads, upload, at))  # type: ignore[misc]  # mypy knows no type for a default
 
     def _queried(self, query: str) -> Iterator[str]:
         port, filter_ = query_port(self.world), filter_of(query)
@@ -99,8 +93,7 @@ class _Preparation:
         while True:
             self._look()
             page = insist(
-                self.world,
-                lambda after=cursor: port.page(self.job.tenant, filter_, after, QUERY_PAGE),  # type: ignore[misc]  # the same
+                self.world, partial(port.page, self.job.tenant, filter_, cursor, QUERY_PAGE)
             )
             for found in page.found:
                 yield found.id
@@ -150,6 +143,23 @@ class _Preparation:
         self.world.telemetry.log(
             action, job_id=self.job.id, tenant=self.job.tenant, fence=self.job.fence, **fields
         )
+
+
+def upload_ids(
+    world: World, upload: Upload, look: Callable[[], None] = lambda: None
+) -> Iterator[str]:
+    """The ids in an uploaded file, repeats included.
+
+    look: called before each block. Raises BadUpload, JobFailed (it is gone), Transient.
+    """
+    return ids_of(_blocks(world, upload, look), upload, max_bytes=world.limits.max_expanded_bytes)
+
+
+def _blocks(world: World, upload: Upload, look: Callable[[], None]) -> Iterator[bytes]:
+    uploads = _upload_store(world)
+    for offset in range(0, upload.size, PAYLOAD_BLOCK):
+        look()
+        yield insist(world, partial(_read, uploads, upload, offset))
 
 
 def _upload_store(world: World) -> UploadStore:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import unicodedata
-from collections.abc import Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import (
@@ -19,9 +16,15 @@ from pydantic import (
 )
 
 from .errors import FairlaneError
-from .limits import MAX_ID_BYTES, MAX_PARAMS_BYTES, MAX_SUBJECT_BYTES
+from .exact import exact_json, exact_loads
+from .filters import TAGS, Filter
+from .limits import MAX_ID_BYTES, MAX_PARAMS_BYTES, MAX_QUERY_BYTES, MAX_SUBJECT_BYTES
 from .model import Operation, Operations
+from .names import bad_text
+from .traversal import Asked
 
+SELECTIONS: Final = ("ids", "upload_id", "query")
+UPLOAD_ID: Final = r"^[0-9a-f]{32}$"
 MAX_LABELS: Final = 10
 MAX_DEPTH: Final = 32
 MAX_PATH: Final = 200
@@ -41,19 +44,13 @@ class TooLarge(BadRequest):
     """The request is over a size limit."""
 
 
-def bad_text(text: str, max_bytes: int) -> str | None:
-    """What is wrong with a name or id that has to survive every layer; None when nothing is."""
-    if not text:
-        return "must not be empty"
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        return "must not hold half of a surrogate pair"
-    if size > max_bytes:
-        return f"is {size} bytes as UTF-8, at most {max_bytes} are allowed"
-    if not text.isprintable() and any(unicodedata.category(c) == "Cc" for c in text):
-        return "must not hold control characters"
-    return None
+class Unprocessable(BadRequest):
+    """The request is well-formed, but what it names does not exist or does not go together."""
+
+    def __init__(self, field: str, message: str, names: frozenset[str] = frozenset()) -> None:
+        super().__init__(field, message)
+        self.names = names
+        """The record fields it is about, if it is about any."""
 
 
 def _text(max_bytes: int) -> AfterValidator:
@@ -84,8 +81,16 @@ class JobRequest(BaseModel):
     operation: Name
     subject: Name = Field(description="What two jobs must not work on at the same time.")
     params: dict[str, Any] = Field(default_factory=dict)
-    ids: Annotated[list[RecordId], FailFast(), BeforeValidator(_not_empty)] = Field(
-        description="The records, as exact strings; repeated ids are dropped and counted."
+    ids: Annotated[list[RecordId], FailFast(), BeforeValidator(_not_empty)] | None = Field(
+        default=None,
+        description="The records, as exact strings; repeated ids are dropped and counted.",
+    )
+    upload_id: Annotated[Text, Field(pattern=UPLOAD_ID)] | None = Field(
+        default=None, description="Of a file that was sent to the address of POST /v1/uploads."
+    )
+    query: Filter | None = Field(default=None, description="The records that match.")
+    traversal: Asked | None = Field(
+        default=None, description="How a query's records are walked; auto when left out."
     )
     tolerated_failure_percent: int = Field(default=100, ge=0, le=100, strict=True)
     labels: dict[Name, Name] = Field(default_factory=dict, max_length=MAX_LABELS)
@@ -100,8 +105,11 @@ class Accepted(BaseModel):
     subject: str
     params: str
     """Exact JSON."""
-    ids: tuple[str, ...]
+    ids: tuple[str, ...] | None
     duplicates: int
+    upload_id: str | None = None
+    query: Filter | None = None
+    traversal: Asked = Asked.AUTO
     tolerated_failure_percent: int
     labels: Mapping[str, str]
 
@@ -109,10 +117,8 @@ class Accepted(BaseModel):
 def parse(body: str) -> dict[str, Any]:
     """The body's JSON object with exact numbers. Raises BadRequest."""
     try:
-        content = json.loads(body, parse_float=Decimal, parse_constant=_no_constant)
+        content = exact_loads(body)
         _check_depth(content)
-    except InvalidOperation as error:
-        raise BadRequest("", "the body holds a number no record can hold") from error
     except (ValueError, RecursionError) as error:
         raise BadRequest("", f"the body is not JSON: {error}") from error
     if not isinstance(content, dict):
@@ -122,13 +128,18 @@ def parse(body: str) -> dict[str, Any]:
 
 def accept(content: Mapping[str, Any], operations: Operations, *, max_ids: int) -> Accepted:
     """Check a request against its model and its operation's. Raises BadRequest, TooLarge."""
-    ids = content.get("ids")
-    if isinstance(ids, list) and len(ids) > max_ids:
-        raise TooLarge("ids", f"{len(ids)} ids, at most {max_ids} fit in a request")
+    listed = content.get("ids")
+    if isinstance(listed, list) and len(listed) > max_ids:
+        raise TooLarge(
+            "ids",
+            f"{len(listed)} ids, at most {max_ids} fit in a request; "
+            "more go into a file, by POST /v1/uploads",
+        )
     try:
         request = JobRequest.model_validate(content)
     except ValidationError as error:
-        raise _bad("", error) from error
+        raise bad("", error) from error
+    _check_selection(request, content)
     operation = operations.get(request.operation)
     if operation is None:
         known = ", ".join(sorted(operations))
@@ -139,51 +150,58 @@ def accept(content: Mapping[str, Any], operations: Operations, *, max_ids: int) 
         raise TooLarge(
             "params", f"take {len(params)} bytes as JSON, at most {MAX_PARAMS_BYTES} are allowed"
         )
-    unique = tuple(dict.fromkeys(request.ids))
+    ids = request.ids
+    unique = None if ids is None else tuple(dict.fromkeys(ids))
     return Accepted(
         operation=request.operation,
         subject=request.subject,
         params=params,
         ids=unique,
-        duplicates=len(request.ids) - len(unique),
+        duplicates=len(ids or ()) - len(unique or ()),
+        upload_id=request.upload_id,
+        query=request.query,
+        traversal=request.traversal or Asked.AUTO,
         tolerated_failure_percent=request.tolerated_failure_percent,
         labels=request.labels,
     )
+
+
+def _check_selection(request: JobRequest, content: Mapping[str, Any]) -> None:
+    """Exactly one way of selecting, and nothing about it left to guess."""
+    given = [name for name in SELECTIONS if name in content]
+    for name in (*given, *(["traversal"] if "traversal" in content else [])):
+        if content[name] is None:
+            raise BadRequest(name, "must not be null")
+    if len(given) != 1:
+        one = f"give exactly one of {', '.join(SELECTIONS)}"
+        raise BadRequest(given[1] if given else "ids", one)
+    if request.query is None:
+        if request.traversal is not None:
+            raise BadRequest("traversal", "is about a query, and there is none")
+        return
+    size = len(request.query.to_json())
+    if size > MAX_QUERY_BYTES:
+        raise TooLarge(
+            "query", f"takes {size} bytes as JSON, at most {MAX_QUERY_BYTES} are allowed"
+        )
 
 
 def _check_parameters(operation: Operation, params: Mapping[str, Any]) -> None:
     try:
         operation.parameters.model_validate(params)
     except ValidationError as error:
-        raise _bad("params", error) from error
+        raise bad("params", error) from error
 
 
-def exact_json(value: object) -> str:
-    """Compact JSON of plain values, with Decimals as the numbers they are."""
-    match value:
-        case Decimal():
-            return str(value)
-        case Mapping():
-            pairs = (f"{json.dumps(str(k))}:{exact_json(v)}" for k, v in value.items())
-            return "{" + ",".join(pairs) + "}"
-        case str() | bool() | int() | None:
-            return json.dumps(value)
-        case Sequence():
-            return "[" + ",".join(exact_json(part) for part in value) + "]"
-        case _:
-            raise TypeError(f"no exact JSON for {type(value).__name__}")
-
-
-def _bad(prefix: str, error: ValidationError) -> BadRequest:
+def bad(prefix: str, error: ValidationError) -> BadRequest:
+    """The first thing wrong; prefix: the path of what was checked."""
     problem = error.errors()[0]
     path = prefix
     for part in problem["loc"]:
+        if part in TAGS:
+            continue
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
     return BadRequest(path[:MAX_PATH], problem["msg"].removeprefix("Value error, "))
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def _check_depth(value: object, depth: int = 0) -> None:

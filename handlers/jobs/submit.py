@@ -19,6 +19,7 @@ from .measures import Measure
 from .model import Job, Lease
 from .reading import read_job
 from .routing import lane_for
+from .selecting import select
 from .settle import Rejected, Unsettled, carry_out, insist
 from .sources import lines
 from .states import State
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .errors import Reason
     from .ports import World
     from .requests import Accepted
+    from .selecting import Selection
     from .transactions import Transaction
 
 MAX_LOOKS: Final = 8
@@ -59,9 +61,10 @@ def submit(
     not, is the answer to this request. Raises Transient (nothing was created), Unsettled (unless
     it was).
     """
-    job = _new_job(world, tenant, request, idempotency)
+    selection = select(world, tenant, request)
+    job = _new_job(world, tenant, request, selection, idempotency)
     if job.payload is not None:
-        name, blocks = job.payload, list(lines(request.ids))
+        name, blocks = job.payload, list(lines(selection.ids or ()))
         insist(world, lambda: world.payloads.put(name, blocks))
     try:
         outcome = _Placing(world, job).place()
@@ -88,21 +91,31 @@ def submit(
     return outcome
 
 
-def _new_job(world: World, tenant: str, request: Accepted, idempotency: str | None) -> Job:
+def _new_job(
+    world: World,
+    tenant: str,
+    request: Accepted,
+    selection: Selection,
+    idempotency: str | None,
+) -> Job:
     now = world.runtime.now()
     id_ = f"{now:012x}{world.runtime.token()}"
-    inline = sum(len(i.encode()) + 3 for i in request.ids) <= INLINE_ID_BYTES
+    ids = selection.ids
+    inline = ids is None or sum(len(i.encode()) + 3 for i in ids) <= INLINE_ID_BYTES
     return Job(
         id=id_,
         tenant=tenant,
         subject=request.subject,
         operation=request.operation,
         params=request.params,
-        lane=lane_for(len(request.ids), world.limits),
+        lane=lane_for(selection.known, world.limits),
         state=State.QUEUED,
-        ids=request.ids if inline else None,
+        ids=ids if inline else None,
         payload=None if inline else f"ids/{id_}",
-        total=len(request.ids),
+        upload=selection.upload,
+        query=None if selection.query is None else selection.query.to_json(),
+        traversal=selection.traversal,
+        total=selection.known,
         duplicates=request.duplicates,
         tolerated_failure_percent=request.tolerated_failure_percent,
         labels=request.labels,

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+from ..jobs.exact import exact_json
 from ..jobs.limits import EVENT_LIMIT, EVENT_RESERVE
-from ..jobs.requests import BadRequest, TooLarge, accept, bad_text, exact_json, parse
+from ..jobs.names import bad_text
+from ..jobs.requests import BadRequest, accept, parse
 from ..jobs.submit import Busy, submit
-from .problems import Problem, bad_request
+from .problems import Problem, bad_request, refused
 from .views import job_view, location
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class Creation:
     ) -> tuple[Answer, bool]:
         """The new job's view, and whether this answer was given before. Raises Problem,
         Transient."""
-        accepted = self._accepted(body)
+        accepted = self.accepted(body)
         if key is None:
             return self._submit(tenant, accepted, None)
         if problem := bad_text(key, MAX_KEY_BYTES):
@@ -44,7 +46,8 @@ class Creation:
         request = _hash(exact_json(_sorted(parse(body))))
         return self._once(tenant, accepted, key, request, context)
 
-    def _accepted(self, body: str) -> Accepted:
+    def accepted(self, body: str) -> Accepted:
+        """The checked body. Raises Problem."""
         size = len(json.dumps(body))
         if size > EVENT_LIMIT - EVENT_RESERVE:
             raise Problem(
@@ -58,17 +61,16 @@ class Creation:
             return accept(
                 parse(body), self.world.operations, max_ids=self.world.limits.max_inline_ids
             )
-        except TooLarge as error:
-            raise Problem(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", str(error), field=error.field
-            ) from error
         except BadRequest as error:
-            raise bad_request(error.field, str(error)) from error
+            raise refused(error) from error
 
     def _submit(
         self, tenant: str, accepted: Accepted, idempotency: str | None
     ) -> tuple[Answer, bool]:
-        outcome = submit(self.world, tenant, accepted, idempotency=idempotency)
+        try:
+            outcome = submit(self.world, tenant, accepted, idempotency=idempotency)
+        except BadRequest as error:
+            raise refused(error) from error
         if isinstance(outcome, Busy):
             raise busy(outcome)
         return job_view(outcome.job), outcome.replayed

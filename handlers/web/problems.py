@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from aws_lambda_powertools.event_handler import Response
 
+from ..jobs.requests import BadRequest, TooLarge, Unprocessable
 from ..jobs.settle import Unsettled
 
 if TYPE_CHECKING:
@@ -54,6 +55,25 @@ class Problem(Exception):
 def bad_request(field: str, detail: str) -> Problem:
     where = field or "body"
     return Problem(HTTPStatus.BAD_REQUEST, "bad_request", f"{where}: {detail}", field=where)
+
+
+def refused(error: BadRequest) -> Problem:
+    """The answer to a request that cannot be accepted."""
+    match error:
+        case TooLarge():
+            return Problem(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", str(error), field=error.field
+            )
+        case Unprocessable():
+            return Problem(
+                HTTPStatus.UNPROCESSABLE_ENTITY,
+                "unprocessable",
+                str(error),
+                field=error.field or None,
+                more={"fields": sorted(error.names)} if error.names else None,
+            )
+        case _:
+            return bad_request(error.field, str(error))
 
 
 def not_found(what: str) -> Problem:

@@ -34,6 +34,8 @@ def job_view(job: Job) -> dict[str, Any]:
         "end_reason": job.end_reason.value if job.end_reason else None,
         "waiting_reason": job.waiting_reason.value if job.waiting_reason else None,
         "message": job.message or None,
+        "selection": selection(job),
+        "traversal": job.traversal.value if job.traversal else None,
         "total": job.total,
         "duplicates": job.duplicates,
         "succeeded": job.succeeded,
@@ -51,9 +53,19 @@ def job_view(job: Job) -> dict[str, Any]:
     return {name: value for name, value in view.items() if value is not None}
 
 
-def percent(job: Job) -> int:
-    """Of the records settled; a job over none of them is done."""
+def percent(job: Job) -> int | None:
+    """Of the records settled; a job over none of them is done. None while nobody knows of how
+    many: a live walk counts them as it goes."""
+    if job.total is None:
+        return None
     return 100 if job.total == 0 else job.position * 100 // job.total
+
+
+def selection(job: Job) -> str:
+    """How its records were named."""
+    if job.upload is not None:
+        return "upload"
+    return "ids" if job.query is None else "query"
 
 
 def timestamp(at: int | None) -> str | None:

@@ -1,0 +1,125 @@
+"""What a job would do, for somebody who wants to see it before it is created."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from .errors import JobFailed, QueryRefused
+from .limits import MAX_CHUNK
+from .ports import Count
+from .preparing import upload_ids
+from .requests import Unprocessable
+from .routing import lane_for
+from .selecting import select
+from .settle import insist
+from .uploads import BadUpload
+from .values import size_of
+
+if TYPE_CHECKING:
+    from .filters import Filter
+    from .model import Lane, Traversal
+    from .ports import World
+    from .requests import Accepted
+    from .selecting import Selection
+    from .uploads import Upload
+
+SAMPLE: Final = 10
+COUNT_UP_TO: Final = 10_000
+CHUNK_SECONDS: Final = 0.2
+"""What reading, planning and committing one chunk is taken to last."""
+KIB: Final = 1024
+JOB_BYTES: Final = 2 * KIB
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Of a run in which every record is changed."""
+
+    seconds: int
+    write_units: int
+    """DynamoDB's: transactions cost two for each KB written, and the checkpoint is written with
+    every chunk. Indexes of the team's own table come on top."""
+
+
+@dataclass(frozen=True)
+class Preview:
+    lane: Lane
+    count: int | None
+    """Records selected; None when only reading the whole file would tell."""
+    exact: bool
+    """False: there are that many or more."""
+    duplicates: int
+    sample: tuple[str, ...]
+    traversal: Traversal | None
+    why: str
+    estimate: Estimate | None
+
+
+def preview(world: World, tenant: str, request: Accepted) -> Preview:
+    """Looks, and writes nothing. Raises Unprocessable, Transient."""
+    selection = select(world, tenant, request)
+    try:
+        count, sample = _looked_at(world, tenant, selection)
+    except QueryRefused as error:
+        raise Unprocessable("query", str(error)) from error
+    except (BadUpload, JobFailed) as error:
+        raise Unprocessable("upload_id", str(error)) from error
+    number = None if count is None else count.number
+    return Preview(
+        lane=lane_for(selection.known, world.limits),
+        count=number,
+        exact=count is not None and count.exact,
+        duplicates=request.duplicates,
+        sample=sample,
+        traversal=selection.traversal,
+        why=selection.why,
+        estimate=None if number is None else _estimate(world, tenant, number, sample),
+    )
+
+
+def _looked_at(
+    world: World, tenant: str, selection: Selection
+) -> tuple[Count | None, tuple[str, ...]]:
+    if selection.upload is not None:
+        return None, _first_of_upload(world, selection.upload)
+    if selection.query is not None:
+        return _count(world, tenant, selection.query), _first_of_query(
+            world, tenant, selection.query
+        )
+    ids = selection.ids or ()
+    return Count(len(ids), exact=True), ids[:SAMPLE]
+
+
+def _first_of_upload(world: World, upload: Upload) -> tuple[str, ...]:
+    return tuple(islice(upload_ids(world, upload), SAMPLE))
+
+
+def _count(world: World, tenant: str, query: Filter) -> Count | None:
+    port = world.query
+    return None if port is None else insist(world, lambda: port.count(tenant, query, COUNT_UP_TO))
+
+
+def _first_of_query(world: World, tenant: str, query: Filter) -> tuple[str, ...]:
+    port = world.query
+    if port is None:
+        return ()
+    page = insist(world, lambda: port.page(tenant, query, None, SAMPLE))
+    return tuple(found.id for found in page.found)
+
+
+def _estimate(world: World, tenant: str, count: int, sample: tuple[str, ...]) -> Estimate:
+    found = insist(world, lambda: world.records.read(tenant, sample)) if sample else {}
+    sizes = [size_of(record.fields) for record in found.values()]
+    each = 2 * _kilobytes(sum(sizes) // len(sizes) if sizes else KIB)
+    chunks = -(-count // min(world.limits.chunk_size, MAX_CHUNK))
+    # Of a chunk: the job and its index entry, the lease's check, the effect's row.
+    checkpoint = 3 * _kilobytes(JOB_BYTES) + 2 + 2
+    return Estimate(
+        seconds=round(chunks * CHUNK_SECONDS), write_units=count * each + chunks * checkpoint
+    )
+
+
+def _kilobytes(size: int) -> int:
+    return max(1, -(-size // KIB))

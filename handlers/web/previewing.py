@@ -1,0 +1,89 @@
+"""``POST /v1/jobs?validate_only=true`` and ``POST /v1/uploads``: what comes before a job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ..jobs.preview import CHUNK_SECONDS, preview
+from ..jobs.requests import BadRequest, Name, bad, parse
+from ..jobs.selecting import offer_upload
+from ..jobs.uploads import Format, UploadForm
+from .problems import bad_request, refused
+from .views import timestamp
+
+if TYPE_CHECKING:
+    from ..jobs.ports import World
+    from ..jobs.requests import Accepted
+
+ASSUMES: Final = (
+    f"every record is changed, {CHUNK_SECONDS} s a chunk; indexes of your own table come on top"
+)
+
+
+class UploadRequest(BaseModel):
+    """The body of ``POST /v1/uploads``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Format
+    column: Annotated[Name, Field(description="With the ids.")] | None = None
+    gzip: bool = Field(default=False, strict=True)
+
+    @model_validator(mode="after")
+    def _csv_has_a_column(self) -> Self:
+        if self.format is Format.CSV and self.column is None:
+            raise ValueError("a CSV file needs the 'column' that holds the ids")
+        return self
+
+
+def wants_preview(value: str | None) -> bool:
+    """The ``validate_only`` of a request. Raises Problem."""
+    if value not in {None, "true", "false"}:
+        raise bad_request("validate_only", "must be true or false")
+    return value == "true"
+
+
+def preview_view(world: World, tenant: str, accepted: Accepted) -> dict[str, Any]:
+    """Raises Problem, Transient."""
+    try:
+        seen = preview(world, tenant, accepted)
+    except BadRequest as error:
+        raise refused(error) from error
+    view: dict[str, Any] = {
+        "valid": True,
+        "lane": seen.lane.value,
+        "count": seen.count,
+        "count_is_exact": seen.exact,
+        "duplicates": seen.duplicates,
+        "sample": list(seen.sample),
+    }
+    if seen.traversal is not None:
+        view |= {"traversal": seen.traversal.value, "why": seen.why}
+    if seen.estimate is not None:
+        view["estimate"] = {
+            "seconds": seen.estimate.seconds,
+            "write_units": seen.estimate.write_units,
+            "assumes": ASSUMES,
+        }
+    return view
+
+
+def upload_view(world: World, tenant: str, body: str) -> dict[str, Any]:
+    """An address for one file. Raises Problem."""
+    try:
+        request = UploadRequest.model_validate(parse(body))
+        form = UploadForm(**request.model_dump())
+        offer = offer_upload(world, tenant, form)
+    except ValidationError as error:
+        raise refused(bad("", error)) from error
+    except BadRequest as error:
+        raise refused(error) from error
+    return {
+        "upload_id": offer.upload_id,
+        "url": offer.address.url,
+        "fields": dict(offer.address.fields),
+        "max_bytes": world.limits.max_upload_bytes,
+        "expires_at": timestamp(world.runtime.now() + offer.seconds * 1000),
+    }
