@@ -193,8 +193,8 @@ def _park(world: World, effect: Effect, ran: Ran, lane: Lane) -> None:
                 "last_error": ran.error,
                 "tries": effect.tries + 1,
                 "parked": True,
+                **items.due(items.PARKED, job.id, world.runtime.now(), world.due_shards),
             },
-            remove=items.NOT_DUE,
             when=_mine(effect),
         ),
         JOB: Update(

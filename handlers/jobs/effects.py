@@ -8,7 +8,7 @@ because of an effect.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from . import items
 from .errors import Transient
@@ -22,8 +22,13 @@ if TYPE_CHECKING:
 
     from .model import Job, Record
     from .planning import Plan
-    from .ports import World
+    from .ports import Sink, World
     from .store import Item
+
+
+FRESH: Final = 45_000
+"""ms from reading records to having told a sink: less than the minute for which an index remembers
+the version of a deleted document (``index.gc_deletes``)."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class Projection:
 
     id: str
     version: int
-    """Of the record, or for one that is gone the version its removal has."""
+    """Of the record, or for one that is gone the version its removal has (0: nobody knows)."""
     record: Record | None
     """None: the record does not exist any more."""
 
@@ -46,6 +51,9 @@ class Batch:
     tenant: str
     operation: str
     records: Sequence[Projection]
+    certain: bool = False
+    """These were newer outside, and the database, read again after that, still holds what is
+    here: what is outside is of a record that was deleted since, whatever its version."""
 
     @property
     def key(self) -> str:
@@ -61,6 +69,8 @@ class Delivered:
     """Ids to send again later."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Ids refused for good, with the reason."""
+    newer: frozenset[str] = frozenset()
+    """Ids of which the outside holds a higher version than the one sent, and kept it."""
     retry_after_ms: int | None = None
 
 
@@ -171,6 +181,7 @@ def run(world: World, effect: Effect) -> Ran:
     """Tell every sink that is still to hear of it; never raises for what a sink does.
 
     Raises Transient when the records cannot be read."""
+    read_at = world.runtime.now()
     current = insist(world, lambda: world.records.read(effect.tenant, list(effect.versions)))
     todo: dict[str, frozenset[str] | None] = {}
     refused: list[tuple[str, str, str]] = []
@@ -181,7 +192,7 @@ def run(world: World, effect: Effect) -> Ran:
         if sink is None:
             continue  # no longer deployed: nobody is left to tell
         try:
-            delivered = sink.deliver(_batch(effect, ids, current))
+            delivered = _tell(world, sink, _batch(effect, ids, current), read_at)
         except Transient as failed:
             todo[name], error = ids, f"{name}: {failed}"
             waits.append(failed.retry_after_ms or 0)
@@ -194,6 +205,40 @@ def run(world: World, effect: Effect) -> Ran:
                 todo[name], error = delivered.again, f"{name}: {len(delivered.again)} to send again"
                 waits.append(delivered.retry_after_ms or 0)
     return Ran(todo, refused, max(waits, default=0) or None, error)
+
+
+def _tell(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:
+    """Deliver, and look again at what seems newer outside than in the database.
+
+    Raises Transient, also when it took so long that an index may have forgotten a deletion that
+    happened since the records were read, and taken back what was deleted."""
+    delivered = sink.deliver(batch)
+    if world.runtime.now() - read_at > FRESH:
+        raise Transient("what was read is too old to be sure that it was sent in order")
+    unchanged = _unchanged(world, batch, delivered.newer) if delivered.newer else ()
+    if not unchanged:
+        # The database has moved on: whoever moved it tells of it, or has told.
+        return delivered
+    again = sink.deliver(replace(batch, records=unchanged, certain=True))
+    return Delivered(
+        again=delivered.again | again.again | again.newer,
+        refused={**delivered.refused, **again.refused},
+        retry_after_ms=max(delivered.retry_after_ms or 0, again.retry_after_ms or 0) or None,
+    )
+
+
+def _unchanged(world: World, batch: Batch, ids: frozenset[str]) -> Sequence[Projection]:
+    """Those that are still as they were projected."""
+    now = insist(world, lambda: world.records.read(batch.tenant, sorted(ids)))
+    return [
+        sent
+        for sent in batch.records
+        if sent.id in ids and _version_of(sent.record) == _version_of(now.get(sent.id))
+    ]
+
+
+def _version_of(record: Record | None) -> int | None:
+    return None if record is None else record.version
 
 
 def _batch(effect: Effect, ids: frozenset[str] | None, current: Mapping[str, Record]) -> Batch:

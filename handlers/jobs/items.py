@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 DISPATCH: Final = "dispatch"
 EFFECT: Final = "effect"
+PARKED: Final = "parked"
+"""Effects that were given up: found by whoever asks for them, not by recovery."""
 LEASE: Final = "lease"
 ADMIT: Final = "admit"
 CLEANUP: Final = "cleanup"

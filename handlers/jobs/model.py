@@ -260,6 +260,8 @@ class Operation:
     sinks: tuple[str, ...] = ()
     """What has to hear of changed records, where a deployment has such a sink."""
     description: str = ""
+    missing: Outcome = Skip("no such record")
+    """What becomes of an id that has no record."""
 
 
 Operations: TypeAlias = Mapping[str, Operation]

@@ -56,7 +56,7 @@ def plan(world: World, job: Job, work: Work, ids: Sequence[str]) -> dict[str, Pl
 
 def plan_one(world: World, job: Job, work: Work, id_: str, record: Record | None) -> Plan:
     if record is None:
-        return Plan(id_, Skip("no such record"))
+        return Plan(id_, work.operation.missing)
     if record.last_job_id == job.id:
         # Only possible for an id that was in an earlier chunk too.
         return Plan(id_, Skip("already changed by this job"))

@@ -6,9 +6,9 @@ import importlib
 import pkgutil
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ..jobs.model import Operation
+from ..jobs.model import Operation, Skip
 from .parameters import Parameters
 
 if TYPE_CHECKING:
@@ -18,17 +18,30 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=Parameters)
 
+SEARCH_INDEX: Final = "search_index"
+WEBHOOK: Final = "webhook"
+EVENT_BUS: Final = "event_bus"
+EVERY_SINK: Final = (SEARCH_INDEX, WEBHOOK, EVENT_BUS)
+NO_SUCH_RECORD: Final = Skip("no such record")
+
 _found: dict[str, Operation] = {}
 
 
 def operation(
-    name: str, parameters: type[P], *, writes: Callable[[P], frozenset[str]]
+    name: str,
+    parameters: type[P],
+    *,
+    writes: Callable[[P], frozenset[str]],
+    sinks: tuple[str, ...] = EVERY_SINK,
+    missing: Outcome = NO_SUCH_RECORD,
 ) -> Callable[[Callable[[Fields, P], Outcome]], Callable[[Fields, P], Outcome]]:
     """Declare the decorated pure function as an operation.
 
     name: what clients send. parameters: their pydantic model. writes: the fields it may write,
-    given the parameters. The function's docstring is what clients read. Raises ValueError when the
-    name is taken, TypeError when the parameters would not keep numbers exact.
+    given the parameters. sinks: what has to hear of its changes, where a deployment has it.
+    missing: what becomes of ids without a record. The function's docstring is what clients read.
+    Raises ValueError when the name is taken, TypeError when the parameters would not keep numbers
+    exact.
     """
     if not issubclass(parameters, Parameters):
         raise TypeError(f"{parameters.__name__} of operation {name!r} has to extend Parameters")
@@ -37,7 +50,13 @@ def operation(
         if name in _found:
             raise ValueError(f"operation {name!r} is declared twice")
         _found[name] = Operation(
-            name, parameters, apply, _erase(writes), (apply.__doc__ or "").strip()
+            name,
+            parameters,
+            apply,
+            _erase(writes),
+            sinks=sinks,
+            description=(apply.__doc__ or "").strip(),
+            missing=missing,
         )
         return apply
 
