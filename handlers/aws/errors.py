@@ -25,7 +25,7 @@ from ..jobs.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..jobs.store import Item
 
@@ -187,12 +187,17 @@ def using_receipt() -> Iterator[None]:
 
 @contextmanager
 def writing(
-    positions: int, decode: Callable[[int, Mapping[str, Any]], Item], *, may_have_retried: bool
+    suspects: Sequence[bool],
+    decode: Callable[[int, Mapping[str, Any]], Item],
+    *,
+    may_have_retried: bool,
 ) -> Iterator[None]:
-    """For a transaction of so many writes.
+    """For a transaction.
 
-    decode: the item at a position. may_have_retried: the client retries by itself, so that failing
-    to connect does not prove that no earlier try got through.
+    suspects: for each write, whether it is to blame when the transaction is invalid as a whole
+    (DynamoDB does not say which one it was). decode: the item at a position. may_have_retried: the
+    client retries by itself, so that failing to connect does not prove that no earlier try got
+    through.
     """
     try:
         yield
@@ -203,7 +208,8 @@ def writing(
         if meaning is Meaning.CANCELLED and isinstance(error, boto.ClientError):
             raise Refused(_reasons(error, decode)) from error
         if meaning is Meaning.INVALID:
-            raise Refused([Reason(Why.INVALID, message=str(error))] * positions) from error
+            invalid = Reason(Why.INVALID, message=str(error))
+            raise Refused([invalid if suspect else None for suspect in suspects]) from error
         if meaning in {Meaning.LOST, Meaning.IN_PROGRESS} or (meaning and may_have_retried):
             # Refused the second time it was sent: the first may be what refused it.
             raise OutcomeUnknown(str(error)) from error

@@ -94,7 +94,7 @@ class DynamoStore:
             return self._item(writes[position].key.table, item)
 
         retries = retries_by_itself(self._client)
-        with writing(len(writes), item_at, may_have_retried=retries):
+        with writing(_suspects(writes), item_at, may_have_retried=retries):
             if len(writes) == 1 and _repeatable(writes[0]):
                 self._single(writes[0], calls[0])
             else:
@@ -188,6 +188,13 @@ def _repeatable(write: Write) -> bool:
     """Whether the SDK may send it twice after a lost reply: then it needs no transaction's token.
     A counter would count twice, and a lone check has no call of its own."""
     return not isinstance(write, Check) and not (isinstance(write, Update) and write.add)
+
+
+def _suspects(writes: Sequence[Write]) -> list[bool]:
+    """Which writes can be what makes a transaction too large: the team's records, whose size is
+    not ours, if there are any."""
+    records = [write.key.table is Table.RECORDS for write in writes]
+    return records if any(records) else [True] * len(writes)
 
 
 def _check_size(attributes: Item) -> None:

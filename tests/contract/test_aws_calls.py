@@ -10,6 +10,7 @@ import boto3
 import pytest
 from botocore.stub import ANY, Stubber
 
+from handlers.aws.attributes import decode
 from handlers.aws.clients import LONGEST_POLL, config, retries_by_itself
 from handlers.aws.expressions import condition_parameters, update_parameters
 from handlers.aws.lane_queue import SqsLaneQueue
@@ -174,6 +175,26 @@ def test_reasons_carry_items_of_their_own_table() -> None:
             aws.job_store(made).transact("two", [Put(KEY, {}), Put(RECORD, {})])
     reason = Reason(Why.CONDITION, {"pk": Decimal("1.50")}, "no")
     assert refused.value.reasons == (None, reason)
+
+
+SUSPECTS: Final[list[tuple[list[Write], list[bool]]]] = [
+    ([Put(KEY, {}), Put(RECORD, {}), Delete(Key("acme", "2", Table.RECORDS))], [False, True, True]),
+    ([Put(KEY, {}), Check(Key("p", "t"), ONE_IF)], [True, True]),
+    ([Put(KEY, {})], [True]),
+]
+
+
+@pytest.mark.parametrize(("writes", "blamed"), SUSPECTS)
+def test_records_are_blamed_for_a_transaction_that_is_too_large(
+    writes: list[Write], blamed: list[bool]
+) -> None:
+    made = aws.clients()
+    with stubbed(made.dynamodb) as stub:
+        method = "put_item" if len(writes) == 1 else "transact_write_items"
+        stub.add_client_error(method, "ValidationException", "more than 4 MB")
+        with pytest.raises(Refused, match="invalid") as refused:
+            aws.job_store(made).transact("large", writes)
+    assert [bool(reason) for reason in refused.value.reasons] == blamed
 
 
 def test_a_lost_reply_of_a_write_is_unknown_and_of_a_read_transient() -> None:
@@ -342,6 +363,23 @@ def test_a_receipt_of_no_use_is_expired_and_deletes_nothing(code: str) -> None:
         with pytest.raises(ReceiptExpired):
             lane_queue.set_visibility("r", 30)
         lane_queue.delete("r")
+
+
+# --- payloads and values ----------------------------------------------------------------------
+
+
+def test_a_large_payload_goes_in_parts() -> None:
+    with aws.moto() as made:
+        aws.payload_store(made).put("large", [b"x" * 999_983] * 20)
+        tag = made.s3.head_object(Bucket=aws.BUCKET, Key="payloads/large")["ETag"]
+    assert tag.endswith('-3"')
+
+
+def test_a_whole_number_of_too_many_digits_is_read_exactly() -> None:
+    digits = "1" + "0" * 100
+    read: Any = decode({"n": {"N": digits}})["n"]
+    assert isinstance(read, Decimal)
+    assert read == int(digits)
 
 
 # --- clients ----------------------------------------------------------------------------------

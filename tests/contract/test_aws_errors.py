@@ -51,7 +51,7 @@ def item_at(position: int, item: Mapping[str, Any]) -> Item:
 
 
 def one_write(*, may_have_retried: bool = False) -> AbstractContextManager[None]:
-    return writing(1, item_at, may_have_retried=may_have_retried)
+    return writing([True], item_at, may_have_retried=may_have_retried)
 
 
 def outcome(context: AbstractContextManager[None], error: Exception) -> Expected:
@@ -224,7 +224,7 @@ def test_reasons_keep_their_places(code: str) -> None:
             {"Code": code},
         ],
     )
-    with pytest.raises(Refused) as refused, writing(4, item_at, may_have_retried=False):
+    with pytest.raises(Refused) as refused, writing([True] * 4, item_at, may_have_retried=False):
         raise error
     why = WHYS.get(code, Why.CONFLICT)
     assert refused.value.reasons == (
@@ -239,7 +239,7 @@ def test_contention_is_told_from_refusal() -> None:
     def refused(*codes: str) -> Refused:
         listed = [{"Code": code} for code in codes]
         error = client_error("TransactionCanceledException", CancellationReasons=listed)
-        with pytest.raises(Refused) as raised, writing(2, item_at, may_have_retried=False):
+        with pytest.raises(Refused) as raised, writing([True] * 2, item_at, may_have_retried=False):
             raise error
         return raised.value
 
@@ -248,10 +248,12 @@ def test_contention_is_told_from_refusal() -> None:
     assert not refused("ConditionalCheckFailed", "TransactionConflict").only_contention
 
 
-def test_a_transaction_that_is_wrong_as_a_whole_blames_every_write() -> None:
-    with pytest.raises(Refused) as refused, writing(3, item_at, may_have_retried=False):
+def test_a_transaction_that_is_wrong_as_a_whole_blames_the_suspects() -> None:
+    context = writing([False, True, True], item_at, may_have_retried=False)
+    with pytest.raises(Refused) as refused, context:
         raise client_error("ValidationException")
-    assert [reason and reason.why for reason in refused.value.reasons] == [Why.INVALID] * 3
+    whys = [reason and reason.why for reason in refused.value.reasons]
+    assert whys == [None, Why.INVALID, Why.INVALID]
 
 
 def test_a_refused_lone_write_shows_the_item() -> None:
