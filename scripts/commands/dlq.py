@@ -1,0 +1,120 @@
+"""``fairlane dlq list|redrive``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Final, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from handlers.jobs.errors import FairlaneError
+from handlers.jobs.model import Lane
+from handlers.jobs.ports import LaneQueue
+from handlers.jobs.redrive import Fate, Letter, look, redrive
+from scripts.local.errors import LocalError
+from scripts.local.state import DEFAULT_NAME
+from scripts.ops.deployment import Deployment, deployment
+
+app = typer.Typer(help="Dead letters, joined with the state of their jobs.", no_args_is_help=True)
+
+LOOKING: Final = 60
+"""Seconds a dead letter is hidden from others while this command has it."""
+MOST: Final = 10_000
+
+Stack: TypeAlias = Annotated[
+    str | None, typer.Option("--stack", help="A CloudFormation stack; the local one if left out.")
+]
+Name: TypeAlias = Annotated[str, typer.Option("--name", help="Which local stack.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="As one JSON object.")]
+
+
+@app.command("list")
+def list_(*, stack: Stack = None, name: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
+    """Show every dead letter with its job's state; changes nothing."""
+    here = deployment(stack, name)
+    letters = list(_letters(here))
+    _put_back([(queue, letter) for _, queue, letter in letters])
+    rows = [_row(lane, letter) for lane, _, letter in letters]
+    if as_json:
+        print(json.dumps({"dead_letters": rows}))
+        return
+    _table(rows, ["lane", "job", "state", "reason", "never_started", "tenant", "problem"])
+
+
+@app.command("redrive")
+def redrive_(
+    *,
+    job: Annotated[str | None, typer.Option("--job", help="Only this job's letters.")] = None,
+    stack: Stack = None,
+    name: Name = DEFAULT_NAME,
+    as_json: AsJson = False,
+) -> None:
+    """Settle dead letters: a failed job runs again, a live one gets its message back, a finished
+    one's letter is dropped. What is refused stays, with the reason; then the exit status is 1."""
+    here = deployment(stack, name)
+    rows = []
+    staying = []
+    for lane, queue, letter in _letters(here):
+        if job is not None and (letter.pointer is None or letter.pointer.job_id != job):
+            staying.append((queue, letter))
+            continue
+        redriven = redrive(here.world, queue, letter)
+        if redriven.fate is Fate.REFUSED:
+            staying.append((queue, letter))
+        rows.append({**_row(lane, letter), "fate": redriven.fate.value, "why": redriven.why})
+    _put_back(staying)
+    if as_json:
+        print(json.dumps({"redriven": rows}))
+    else:
+        _table(rows, ["lane", "job", "state", "fate", "why"])
+    raise typer.Exit(1 if any(row["fate"] == Fate.REFUSED.value for row in rows) else 0)
+
+
+def _letters(here: Deployment) -> Iterator[tuple[Lane, LaneQueue, Letter]]:
+    """Every dead letter once; each stays hidden from this loop until it is settled or shown."""
+    for lane, queue in here.dead_letters.items():
+        seen: set[str] = set()
+        while len(seen) < MOST:
+            deliveries = [d for d in queue.receive(10, 1) if d.message_id not in seen]
+            if not deliveries:
+                break
+            for delivery in deliveries:
+                seen.add(delivery.message_id)
+                try:
+                    queue.set_visibility(delivery.receipt, LOOKING)
+                    yield lane, queue, look(here.world, delivery)
+                except FairlaneError as error:
+                    raise LocalError(f"dead letter {delivery.message_id}: {error}") from error
+
+
+def _put_back(letters: Sequence[tuple[LaneQueue, Letter]]) -> None:
+    """Visible again at once: only now, or the loop would receive them over and over."""
+    for queue, letter in letters:
+        queue.set_visibility(letter.delivery.receipt, 0)
+
+
+def _row(lane: Lane, letter: Letter) -> dict[str, str]:
+    job, delivery = letter.job, letter.delivery
+    return {
+        "lane": lane.value,
+        "message": delivery.message_id,
+        "job": letter.pointer.job_id if letter.pointer else "",
+        "tenant": job.tenant if job else "",
+        "state": job.state.value if job else "",
+        "reason": (job.end_reason.value if job and job.end_reason else ""),
+        "never_started": "yes" if letter.never_started else "",
+        "problem": letter.problem,
+    }
+
+
+def _table(rows: list[dict[str, str]], columns: list[str]) -> None:
+    if not rows:
+        print("no dead letters")
+        return
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*(row[column] for column in columns))
+    Console().print(table)

@@ -1,0 +1,97 @@
+"""A deployed stack as its own workers see it: the settings are read from a deployed function, so
+that a tool can never disagree with what runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from handlers import bootstrap
+from handlers.aws.lane_queue import SqsLaneQueue
+from handlers.jobs.model import Lane
+from handlers.settings import PREFIX, SettingsError
+from scripts.local.errors import LocalError
+from scripts.local.ministack import CREDENTIALS, REGION
+from scripts.local.stack import LocalStack
+
+if TYPE_CHECKING:
+    from handlers.jobs.ports import LaneQueue, World
+
+# Recovery has every setting that a tool needs, and there is one of it.
+FUNCTION_PREFIX: Final = "Recovery"
+DEAD_LETTERS: Final = {Lane.SMALL: "SmallDeadLettersUrl", Lane.BULK: "BulkDeadLettersUrl"}
+
+
+@dataclass(frozen=True)
+class Deployment:
+    world: World
+    dead_letters: Mapping[Lane, LaneQueue]
+    outputs: Mapping[str, str]
+
+
+def deployment(stack: str | None, local: str) -> Deployment:
+    """The deployment of a CloudFormation stack, or of the local stack when none is named.
+
+    Raises LocalError, saying what could not be read."""
+    if stack is None:
+        attached = LocalStack(local).attach()
+        os.environ.update(CREDENTIALS)
+        os.environ["AWS_DEFAULT_REGION"] = REGION
+        os.environ["AWS_ENDPOINT_URL"] = attached.endpoint
+        stack = attached.deployed.stack
+    try:
+        return _read(stack)
+    except (BotoCoreError, ClientError) as error:
+        raise LocalError(f"the stack {stack!r} cannot be read: {error}") from error
+    except SettingsError as error:
+        raise LocalError(
+            f"the stack {stack!r} was deployed with other settings than this version has: {error}"
+        ) from error
+
+
+def _read(stack: str) -> Deployment:
+    cloudformation = boto3.client("cloudformation")
+    [described] = cloudformation.describe_stacks(StackName=stack)["Stacks"]
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in described.get("Outputs", [])}
+    os.environ.update(_environment(stack))
+    world = replace(bootstrap.world("operator"), telemetry=Quiet())
+    sqs = boto3.client("sqs")
+    queues = {lane: SqsLaneQueue(sqs, outputs[name]) for lane, name in DEAD_LETTERS.items()}
+    return Deployment(world, queues, outputs)
+
+
+def _environment(stack: str) -> dict[str, str]:
+    pages = boto3.client("cloudformation").get_paginator("list_stack_resources")
+    for page in pages.paginate(StackName=stack):
+        for each in page["StackResourceSummaries"]:
+            if each["ResourceType"] == "AWS::Lambda::Function" and each[
+                "LogicalResourceId"
+            ].startswith(FUNCTION_PREFIX):
+                configuration = boto3.client("lambda").get_function_configuration(
+                    FunctionName=each["PhysicalResourceId"]
+                )
+                variables = configuration.get("Environment", {}).get("Variables", {})
+                return {k: v for k, v in variables.items() if k.startswith(PREFIX)}
+    raise LocalError(f"the stack {stack!r} has no function {FUNCTION_PREFIX}...: is it Fairlane?")
+
+
+class Quiet:
+    """Telemetry of a tool: what it does, it prints itself."""
+
+    def log(self, action: str, **fields: object) -> None:
+        """Nothing."""
+
+    def count(
+        self, metric: str, value: int = 1, *, lane: Lane | None = None, operation: str | None = None
+    ) -> None:
+        """Nothing."""
+
+    def duration(
+        self, metric: str, ms: int, *, lane: Lane | None = None, operation: str | None = None
+    ) -> None:
+        """Nothing."""
