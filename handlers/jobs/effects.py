@@ -51,9 +51,9 @@ class Batch:
     tenant: str
     operation: str
     records: Sequence[Projection]
-    certain: bool = False
-    """These were newer outside, and the database, read again after that, still holds what is
-    here: what is outside is of a record that was deleted since, whatever its version."""
+    instead_of: Mapping[str, object] = field(default_factory=dict)
+    """By record id, what the sink called newer. The database, read again after that, still holds
+    what is here: what is outside is of a record that was deleted since, and has to go."""
 
     @property
     def key(self) -> str:
@@ -69,8 +69,9 @@ class Delivered:
     """Ids to send again later."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Ids refused for good, with the reason."""
-    newer: frozenset[str] = frozenset()
-    """Ids of which the outside holds a higher version than the one sent, and kept it."""
+    newer: Mapping[str, object] = field(default_factory=dict)
+    """Ids of which the outside holds a higher version than the one sent, and kept it, with
+    whatever lets the sink know that state again."""
     retry_after_ms: int | None = None
 
 
@@ -219,21 +220,22 @@ def _tell(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:
     if not unchanged:
         # The database has moved on: whoever moved it tells of it, or has told.
         return delivered
-    again = sink.deliver(replace(batch, records=unchanged, certain=True))
+    again = sink.deliver(replace(batch, records=unchanged, instead_of=delivered.newer))
     return Delivered(
-        again=delivered.again | again.again | again.newer,
+        again=delivered.again | again.again | again.newer.keys(),
         refused={**delivered.refused, **again.refused},
         retry_after_ms=max(delivered.retry_after_ms or 0, again.retry_after_ms or 0) or None,
     )
 
 
-def _unchanged(world: World, batch: Batch, ids: frozenset[str]) -> Sequence[Projection]:
+def _unchanged(world: World, batch: Batch, ids: Iterable[str]) -> Sequence[Projection]:
     """Those that are still as they were projected."""
-    now = insist(world, lambda: world.records.read(batch.tenant, sorted(ids)))
+    wanted = set(ids)
+    now = insist(world, lambda: world.records.read(batch.tenant, sorted(wanted)))
     return [
         sent
         for sent in batch.records
-        if sent.id in ids and _version_of(sent.record) == _version_of(now.get(sent.id))
+        if sent.id in wanted and _version_of(sent.record) == _version_of(now.get(sent.id))
     ]
 
 

@@ -1,0 +1,1 @@
+"""What has to hear of changed records: one file for each kind of place outside."""

@@ -1,0 +1,82 @@
+"""A record as a search document, and the index it fits into."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from boto3.dynamodb.types import Binary
+
+from ..jobs.exact import exact_json
+
+if TYPE_CHECKING:
+    from ..jobs.model import Record
+    from ..jobs.record_schema import RecordSchema
+
+
+_BYTES: Final = (Binary, bytes, bytearray)
+
+
+def document_id(tenant: str, record_id: str) -> str:
+    """One for each tenant and record id, whatever characters they hold; fits OpenSearch's 512
+    bytes, which the two together need not."""
+    return hashlib.sha256(f"{len(tenant)}:{tenant}{record_id}".encode()).hexdigest()
+
+
+def document(schema: RecordSchema, record: Record) -> str:
+    """The record's fields with its tenant, id and version under their names in the record table,
+    as JSON on one line. Numbers are exact, sets are sorted lists, bytes are base64. Raises
+    TypeError for what has no JSON form."""
+    return exact_json(
+        {
+            **{name: _plain(value) for name, value in record.fields.items()},
+            schema.tenant: record.tenant,
+            schema.id: record.id,
+            schema.version: record.version,
+        }
+    )
+
+
+def index_body(schema: RecordSchema) -> dict[str, Any]:
+    """Settings and mappings of an index: what finds, filters and sorts documents as the record
+    table does. Text is matched whole, and every number has room for decimals."""
+    return {
+        "mappings": {
+            "properties": {
+                schema.tenant: {"type": "keyword"},
+                schema.id: {"type": "keyword"},
+                schema.version: {"type": "long"},
+            },
+            "date_detection": False,
+            "dynamic_templates": [
+                {
+                    "text": {
+                        "match_mapping_type": "string",
+                        "mapping": {"type": "keyword", "ignore_above": 8191},
+                    }
+                },
+                {"whole": {"match_mapping_type": "long", "mapping": {"type": "double"}}},
+                {"decimal": {"match_mapping_type": "double", "mapping": {"type": "double"}}},
+            ],
+        }
+    }
+
+
+def _plain(value: Any) -> Any:
+    """The kinds a team's own table may hold that JSON does not know."""
+    if isinstance(value, _BYTES):
+        raw: Any = value
+        return base64.b64encode(bytes(raw)).decode()
+    match value:
+        case str() | bool() | int() | None:
+            return value
+        case Mapping():
+            return {name: _plain(part) for name, part in value.items()}
+        case set() | frozenset():
+            return sorted((_plain(part) for part in value), key=str)
+        case Sequence():
+            return [_plain(part) for part in value]
+        case _:
+            return value

@@ -1,0 +1,53 @@
+"""An event bus: one EventBridge event per chunk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ..aws.errors import reading
+from ..jobs.effects import Delivered
+from ..jobs.errors import Transient
+from ..jobs.limits import MAX_REASON
+from .notice import notice
+
+if TYPE_CHECKING:
+    from mypy_boto3_events import EventBridgeClient
+
+    from ..jobs.effects import Batch
+
+SOURCE: Final = "fairlane"
+DETAIL_TYPE: Final = "Records Changed"
+FOR_GOOD: Final = frozenset({"InvalidArgument", "MalformedDetail"})
+"""Codes of one entry that say it can never be taken. What else goes wrong with one (EventBridge
+API reference) passes by itself, or when somebody mends the bus or its permissions."""
+
+
+@dataclass(frozen=True)
+class EventBus:
+    """``Sink`` that puts a notice on a bus. A chunk is one entry: its ids stay far below the
+    limits of 10 entries and 1 MB, and its key is that of the chunk."""
+
+    client: EventBridgeClient
+    bus: str
+
+    def deliver(self, batch: Batch) -> Delivered:
+        with reading():
+            answer = self.client.put_events(
+                Entries=[
+                    {
+                        "EventBusName": self.bus,
+                        "Source": SOURCE,
+                        "DetailType": DETAIL_TYPE,
+                        "Detail": notice(batch),
+                    }
+                ]
+            )
+        if not answer["FailedEntryCount"]:
+            return Delivered()
+        [entry] = answer["Entries"]
+        code = entry.get("ErrorCode", "")
+        why = f"{code}: {entry.get('ErrorMessage', '')}"[:MAX_REASON]
+        if code in FOR_GOOD:
+            return Delivered(refused={each.id: why for each in batch.records})
+        raise Transient(why)

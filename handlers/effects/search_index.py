@@ -1,0 +1,185 @@
+"""The search index: OpenSearch documents that follow the records.
+
+Every document carries its record's version as an external version, so that of two writes the newer
+record wins, in whatever order they arrive, and writing the same version twice is one success
+(``external_gte``). A deletion carries the version of the removal, and the index remembers it for a
+minute. A record that was deleted and made again begins at a low version and would lose against its
+own past: see ``Batch.instead_of``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from opensearchpy.exceptions import ConnectionError as NotReached
+from opensearchpy.exceptions import OpenSearchException, TransportError
+
+from ..jobs.effects import Delivered
+from ..jobs.errors import Transient
+from ..jobs.limits import MAX_REASON
+from .documents import document, document_id
+from .replies import retry_after_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from opensearchpy import OpenSearch
+
+    from ..jobs.effects import Batch, Projection
+    from ..jobs.ports import Runtime
+    from ..jobs.record_schema import RecordSchema
+
+MAX_BODY: Final = 5 * 1024**2
+"""Bytes of one bulk request; the smallest domains on AWS take 10 MB."""
+MAX_VERSION: Final = 2**63 - 1
+VERSIONED: Final = "external_gte"
+
+RETRY_AFTER: Final = "retry_after"
+"""Where ``search_client`` puts the header of a refused request in the error's info."""
+
+NOT_THE_RECORDS: Final = frozenset(
+    {"index_not_found_exception", "cluster_block_exception", "security_exception"}
+)
+"""Refusals that say nothing of the record: whoever mends the index wants it sent again."""
+
+
+@dataclass(frozen=True)
+class SearchIndex:
+    """``Sink`` over an index or alias."""
+
+    client: OpenSearch
+    index: str
+    schema: RecordSchema
+    runtime: Runtime
+
+    def deliver(self, batch: Batch) -> Delivered:
+        result = _Result()
+        actions = [a for each in batch.records if (a := self._action(batch, each, result))]
+        for group in _groups(actions):
+            self._send(group, result)
+        return Delivered(
+            again=frozenset(result.again),
+            refused=result.refused,
+            newer=self._held(batch.tenant, result.newer) if result.newer else {},
+        )
+
+    def _action(self, batch: Batch, sent: Projection, result: _Result) -> _Action | None:
+        """What to ask for; None when nothing has to be, or can be."""
+        target = {"_index": self.index, "_id": document_id(batch.tenant, sent.id)}
+        if sent.id in batch.instead_of:
+            held = batch.instead_of[sent.id]
+            if sent.record is None and held is None:
+                return None
+            verb = "delete" if sent.record is None else "index" if held else "create"
+            how: object = held or {}
+        elif 0 <= sent.version <= MAX_VERSION:
+            verb = "delete" if sent.record is None else "index"
+            how = {"version": sent.version, "version_type": VERSIONED}
+        else:
+            result.refused[sent.id] = "its version is not a whole number that an index can order by"
+            return None
+        lines = [json.dumps({verb: {**target, **_options(how)}})]
+        if sent.record is not None:
+            try:
+                lines.append(document(self.schema, sent.record))
+            except TypeError as error:
+                result.refused[sent.id] = str(error)
+                return None
+        return _Action(sent.id, "".join(f"{line}\n" for line in lines).encode())
+
+    def _send(self, actions: Sequence[_Action], result: _Result) -> None:
+        answer = self._ask(lambda: self.client.bulk(body=b"".join(a.lines for a in actions)))
+        for action, item in zip(actions, answer["items"], strict=True):
+            [(verb, said)] = item.items()
+            result.take(action.record_id, verb, said)
+
+    def _held(self, tenant: str, ids: Sequence[str]) -> Mapping[str, object]:
+        """How to write over what the index holds now, and over nothing newer; None: it holds no
+        document, and remembers the version of a deleted one."""
+        wanted = [document_id(tenant, id_) for id_ in ids]
+        answer = self._ask(
+            lambda: self.client.mget(
+                body={"ids": wanted}, index=self.index, params={"_source": "false"}
+            )
+        )
+        return {
+            id_: {"if_seq_no": doc["_seq_no"], "if_primary_term": doc["_primary_term"]}
+            if doc.get("found")
+            else None
+            for id_, doc in zip(ids, answer["docs"], strict=True)
+        }
+
+    def _ask(self, call: Any) -> Any:
+        """Raises Transient for whatever goes wrong with a whole request: none of it is a record's
+        fault."""
+        try:
+            return call()
+        except TransportError as error:
+            raise Transient(_told(error), retry_after_ms=self._asked(error)) from error
+        except OpenSearchException as error:
+            raise Transient(str(error)) from error
+
+    def _asked(self, error: TransportError) -> int | None:
+        info = None if isinstance(error, NotReached) else error.info
+        told = info.get(RETRY_AFTER) if isinstance(info, dict) else None
+        return retry_after_ms(told, self.runtime.now())
+
+
+@dataclass(frozen=True)
+class _Action:
+    record_id: str
+    lines: bytes
+
+
+@dataclass
+class _Result:
+    again: set[str] = field(default_factory=set)
+    refused: dict[str, str] = field(default_factory=dict)
+    newer: list[str] = field(default_factory=list)
+
+    def take(self, record_id: str, verb: str, said: Mapping[str, Any]) -> None:
+        """One item's own answer; that of the whole request was 200 whatever it is."""
+        status, error = int(said["status"]), said.get("error") or {}
+        if status < HTTPStatus.BAD_REQUEST or (verb == "delete" and not error):
+            return  # deleting what is not there is a 404 without an error
+        if status == HTTPStatus.CONFLICT:
+            self.newer.append(record_id)
+        elif (
+            status == HTTPStatus.TOO_MANY_REQUESTS
+            or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            or error.get("type") in NOT_THE_RECORDS
+        ):
+            self.again.add(record_id)
+        else:
+            self.refused[record_id] = _reason(status, error)
+
+
+def _options(how: object) -> dict[str, Any]:
+    return how if isinstance(how, dict) else {}
+
+
+def _reason(status: int, error: Mapping[str, Any]) -> str:
+    cause = (error.get("caused_by") or {}).get("reason")
+    parts = [str(error.get("type") or status), str(error.get("reason") or ""), str(cause or "")]
+    return ": ".join(part for part in parts if part)[:MAX_REASON]
+
+
+def _told(error: TransportError) -> str:
+    return f"{error.status_code}: {error.error}"[:MAX_REASON]
+
+
+def _groups(actions: Sequence[_Action]) -> Iterator[Sequence[_Action]]:
+    """In order, in requests of a size that every domain takes."""
+    group: list[_Action] = []
+    size = 0
+    for action in actions:
+        if group and size + len(action.lines) > MAX_BODY:
+            yield group
+            group, size = [], 0
+        group.append(action)
+        size += len(action.lines)
+    if group:
+        yield group

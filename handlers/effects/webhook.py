@@ -1,0 +1,165 @@
+"""A webhook: an HTTPS POST per chunk, signed, and with the same key whenever it is sent."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+from urllib.parse import SplitResult, urlsplit
+
+import urllib3
+from urllib3.exceptions import HTTPError
+from urllib3.exceptions import TimeoutError as TimedOut
+
+from ..jobs.effects import Delivered
+from ..jobs.errors import Transient
+from ..jobs.limits import MAX_REASON
+from .addresses import Resolve, addresses, resolve
+from .notice import notice
+from .replies import retry_after_ms
+
+if TYPE_CHECKING:
+    import ssl
+
+    from ..jobs.effects import Batch
+    from ..jobs.ports import Runtime
+
+CONNECT_TIMEOUT: Final = 3.0
+READ_TIMEOUT: Final = 10.0
+MAX_REPLY: Final = 2048
+"""Bytes read of an answer; only its status counts."""
+AGAIN: Final = frozenset({408, 425, 429})
+"""Refusals that are over some time; so is every 5xx."""
+VERSION: Final = "v1"
+
+
+class Webhook:
+    """``Sink`` that POSTs a notice to one address.
+
+    secret: asked for before each delivery; raises Transient when it can't be had. loopback: allow
+    http, and loopback as the only address that is not public. trust: in place of the system's.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        secret: Callable[[], bytes],
+        runtime: Runtime,
+        *,
+        loopback: bool = False,
+        ask: Resolve = resolve,
+        trust: ssl.SSLContext | None = None,
+    ) -> None:
+        self._url = urlsplit(url)
+        self._secret = secret
+        self._runtime = runtime
+        self._loopback = loopback
+        self._ask = ask
+        self._pool = lru_cache(maxsize=8)(_Pools(self._url, trust).make)
+
+    def deliver(self, batch: Batch) -> Delivered:
+        body = notice(batch).encode()
+        reply = self._post(body, self._headers(batch, body))
+        status = reply.status
+        if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+            return Delivered()
+        why = f"answered {status}: {reply.text}"[:MAX_REASON].rstrip(": ")
+        refused = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
+        if refused and status not in AGAIN:
+            return Delivered(refused={each.id: why for each in batch.records})
+        # A redirect, too: where it leads to was not checked, and nobody signed for.
+        asked = retry_after_ms(reply.retry_after, self._runtime.now())
+        raise Transient(why, retry_after_ms=asked)
+
+    def _headers(self, batch: Batch, body: bytes) -> dict[str, str]:
+        timestamp = str(self._runtime.now() // 1000)
+        return {
+            "Host": self._url.netloc.rpartition("@")[2],
+            "Content-Type": "application/json",
+            "User-Agent": "fairlane",
+            "Idempotency-Key": batch.key,
+            "Fairlane-Timestamp": timestamp,
+            "Fairlane-Signature": signature(self._secret(), timestamp, body),
+        }
+
+    def _post(self, body: bytes, headers: dict[str, str]) -> _Reply:
+        """Raises Transient when there is no answer."""
+        host, port = self._url.hostname or "", _port(self._url)
+        problem: Exception | None = None
+        for address in addresses(host, port, self._ask, loopback=self._loopback):
+            try:
+                return self._send(address, body, headers)
+            except TimedOut as error:
+                raise Transient(f"{host} did not answer in time") from error
+            except HTTPError as error:
+                problem = error
+        raise Transient(f"{host} cannot be reached: {problem}"[:MAX_REASON]) from problem
+
+    def _send(self, address: str, body: bytes, headers: dict[str, str]) -> _Reply:
+        path = self._url.path or "/"
+        response = self._pool(address).urlopen(
+            "POST",
+            f"{path}?{self._url.query}" if self._url.query else path,
+            body=body,
+            headers=headers,
+            redirect=False,
+            retries=False,
+            preload_content=False,
+            decode_content=False,
+        )
+        try:
+            start = response.read(MAX_REPLY)
+            ended = response.read(1) == b""
+        finally:
+            response.release_conn()
+        if not ended:
+            response.close()
+        return _Reply(
+            response.status,
+            response.headers.get("Retry-After"),
+            " ".join(start.decode(errors="replace").split()),
+        )
+
+
+@dataclass(frozen=True)
+class _Reply:
+    status: int
+    retry_after: str | None
+    text: str
+
+
+@dataclass(frozen=True)
+class _Pools:
+    url: SplitResult
+    trust: ssl.SSLContext | None
+
+    def make(self, address: str) -> urllib3.HTTPConnectionPool:
+        """Connects to the address, whatever the name means by then, and to nothing but the name:
+        the certificate has to be the name's."""
+        port, timeout = _port(self.url), urllib3.Timeout(CONNECT_TIMEOUT, READ_TIMEOUT)
+        if self.url.scheme == "http":
+            return urllib3.HTTPConnectionPool(address, port, timeout=timeout)
+        return urllib3.HTTPSConnectionPool(
+            address,
+            port,
+            timeout=timeout,
+            ssl_context=self.trust,
+            cert_reqs="CERT_REQUIRED",
+            server_hostname=self.url.hostname,
+            assert_hostname=self.url.hostname,
+        )
+
+
+def signature(secret: bytes, timestamp: str, body: bytes) -> str:
+    """``v1=`` and the HMAC-SHA256, in hex, of the timestamp (epoch seconds), a full stop and the
+    body's bytes."""
+    mac = hmac.new(secret, timestamp.encode() + b"." + body, hashlib.sha256)
+    return f"{VERSION}={mac.hexdigest()}"
+
+
+def _port(url: SplitResult) -> int:
+    return url.port or (80 if url.scheme == "http" else 443)
