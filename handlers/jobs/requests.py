@@ -10,7 +10,6 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    FailFast,
     Field,
     ValidationError,
 )
@@ -81,9 +80,11 @@ class JobRequest(BaseModel):
     operation: Name
     subject: Name = Field(description="What two jobs must not work on at the same time.")
     params: dict[str, Any] = Field(default_factory=dict)
-    ids: Annotated[list[RecordId], FailFast(), BeforeValidator(_not_empty)] | None = Field(
-        default=None,
-        description="The records, as exact strings; repeated ids are dropped and counted.",
+    ids: Annotated[list[RecordId], Field(fail_fast=True), BeforeValidator(_not_empty)] | None = (
+        Field(
+            default=None,
+            description="The records, as exact strings; repeated ids are dropped and counted.",
+        )
     )
     upload_id: Annotated[Text, Field(pattern=UPLOAD_ID)] | None = Field(
         default=None, description="Of a file that was sent to the address of POST /v1/uploads."
