@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from handlers.jobs.model import EndReason, Lane, Waiting
-from handlers.jobs.requests import exact_json
+from handlers.jobs.exact import exact_json
 from handlers.jobs.states import State
 
 

@@ -53,7 +53,6 @@ class Run:
 
     bulk: tuple[Ran, ...]
     small: tuple[Ran, ...]
-    duplicate: Duplicate | None
 
     @property
     def all(self) -> tuple[Ran, ...]:
@@ -78,7 +77,6 @@ class Driver:
         self._step = steps.step
         self._bulk: list[tuple[Planned, str]] = []
         self._small: list[tuple[Planned, str]] = []
-        self._duplicate: Duplicate | None = None
         self._client: Callable[[str], Client] = cache(
             lambda tenant: Client(stack.api.url, stack.issuer.token(tenant))
         )
@@ -112,36 +110,36 @@ class Driver:
         ids = [job_id for _, job_id in self._bulk]
         self._await("Waiting for bulk jobs", ids, within)
 
-    def cancel_waiting(self) -> None:
-        """Cancel the bulk jobs that no worker has begun."""
-        jobs = self.ledger.jobs()
-        for planned, job_id in self._bulk:
-            if jobs[job_id].state is State.QUEUED:
-                try:
-                    self._client(planned.tenant).cancel(job_id)
-                except ApiProblem as problem:
-                    if problem.code != "not_possible":  # it has ended meanwhile
-                        raise
+    def drain(self, until: float, then: float) -> int:
+        """Let the bulk jobs run to their end. Those that no worker has begun at ``until`` (of the
+        monotonic clock) are cancelled, and the others get ``then`` seconds more. Returns how many
+        were cancelled."""
+        try:
+            self.await_bulk(max(0.0, until - time.monotonic()))
+        except LoadFailed:
+            cancelled = self._cancel_waiting()
+            self.await_bulk(then)
+            return cancelled
+        return 0
 
-    def submit_duplicate(self) -> None:
+    def submit_duplicate(self) -> Duplicate:
         """Ask for a second, small job on the subject of an unfinished bulk job."""
         with self._step("Submitting a duplicate"):
             # The small jobs' last messages may still be on their way out.
-            self._until(lambda _: self._left_over() == (0, 0), SETTLED_WITHIN_S)
+            self._until(lambda _: not self.ledger.messages(Lane.SMALL), SETTLED_WITHIN_S)
             before = self.ledger.jobs()
             planned, holder = self._holding(before)
             request = planned.request.model_copy(update={"ids": planned.ids[:1]})
             status, code, named, seconds = self._try(planned.tenant, request)
-            messages, dispatches = self._left_over()
-            self._duplicate = Duplicate(
+            return Duplicate(
                 holder=holder,
                 status=status,
                 code=code,
                 named=named,
                 seconds=round(seconds, 3),
                 new_jobs=len(self.ledger.jobs().keys() - before.keys()),
-                small_messages=messages,
-                dispatches=dispatches,
+                small_messages=self.ledger.messages(Lane.SMALL),
+                dispatches=len(self.ledger.undispatched() - before.keys()),
             )
 
     def run(self) -> Run:
@@ -150,10 +148,23 @@ class Driver:
         return Run(
             bulk=tuple(Ran(planned, rows[job_id]) for planned, job_id in self._bulk),
             small=tuple(Ran(planned, rows[job_id]) for planned, job_id in self._small),
-            duplicate=self._duplicate,
         )
 
     # --- inside ------------------------------------------------------------------------------
+
+    def _cancel_waiting(self) -> int:
+        jobs = self.ledger.jobs()
+        cancelled = 0
+        for planned, job_id in self._bulk:
+            if jobs[job_id].state is State.QUEUED:
+                try:
+                    after = self._client(planned.tenant).cancel(job_id)
+                except ApiProblem as problem:
+                    if problem.code != "not_possible":  # it has ended meanwhile
+                        raise
+                else:
+                    cancelled += after.state is State.CANCELLED
+        return cancelled
 
     def _submit(self, planned: Planned) -> str:
         return self._client(planned.tenant).submit(planned.request).id
@@ -177,9 +188,6 @@ class Driver:
         if not active:
             raise LoadFailed("no bulk job was left that has a subject")
         return max(active, key=lambda job: (jobs[job[1]].state is State.QUEUED, job[1]))
-
-    def _left_over(self) -> tuple[int, int]:
-        return self.ledger.messages(Lane.SMALL), self.ledger.open_dispatches()
 
     def _await(self, what: str, ids: Sequence[str], within: float) -> None:
         with self._step(what, len(ids)) as advance:

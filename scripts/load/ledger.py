@@ -100,10 +100,11 @@ class Ledger:
         rows = [JobRow.model_validate(item) for item in items]
         return {row.id: row for row in rows}
 
-    def open_dispatches(self) -> int:
-        """Messages that still have to be sent."""
+    def undispatched(self) -> set[str]:
+        """Ids of the jobs whose message still has to be sent."""
         condition, values = "begins_with(sk, :dispatch)", {":dispatch": {"S": DISPATCH}}
-        return sum(1 for _ in self._scan(self.settings.control_table, condition, values))
+        items = self._scan(self.settings.control_table, condition, values)
+        return {str(item["pk"]).removeprefix("JOB#") for item in items}
 
     def messages(self, lane: Lane) -> int:
         """In the lane's queue, waiting or in flight."""

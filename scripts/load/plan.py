@@ -51,15 +51,15 @@ class Load:
 def plan(
     tenants: Tenants,
     *,
-    part: int = 2000,
+    part: int = 6300,
     small_jobs: int = 50,
     small_items: int = 10,
     pace: float = 0.2,
 ) -> Load:
     """Bulk jobs over every record, at most ``part`` of them each, and ``small_jobs`` jobs.
 
-    The largest tenants' bulk jobs come first, so they are the ones in the slots; the small jobs
-    belong to the other half of the tenants.
+    The largest tenants' bulk jobs come first, so they are the ones in the slots, for as long as
+    the small jobs take by default; the small jobs belong to the other half of the tenants.
     """
     by_size = sorted(tenants, key=lambda tenant: (-len(tenants[tenant]), tenant))
     parts = [_parts(tenant, sorted(tenants[tenant]), part) for tenant in by_size]

@@ -13,3 +13,7 @@ class AlreadyUp(LocalError):
 
 class NotUp(LocalError):
     """No stack of this name is running."""
+
+
+class InUse(LocalError):
+    """Another command is starting or stopping this stack at this moment."""

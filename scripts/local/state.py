@@ -13,7 +13,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from .deploy import Deployed
-from .errors import LocalError
+from .errors import InUse, LocalError
 from .processes import Process
 from .synthesis import PROJECT
 
@@ -82,15 +82,15 @@ class StackFolder:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Only one command at a time starts or stops a stack. Raises LocalError when another one
-        is at it. The lock file stays: removing it would let two hold "the" lock."""
+        """Only one command at a time starts or stops a stack. Raises InUse when another one is at
+        it. The lock file stays: removing it would let two hold "the" lock."""
         self._lock.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
         except BlockingIOError:
-            raise LocalError(
+            raise InUse(
                 f"another command is starting or stopping the stack {self.name!r}: wait for it, "
                 "or choose another --name"
             ) from None

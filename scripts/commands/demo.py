@@ -1,0 +1,50 @@
+"""``fairlane demo``."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from scripts.demo.keep import kept
+from scripts.demo.run import run
+from scripts.demo.show import show
+from scripts.load import own
+from scripts.load.plan import plan
+from scripts.local.airports import airports_by_tenant
+from scripts.local.steps import Steps
+from scripts.verify.lane_isolation import TWO_LANES, slo_ms
+
+
+def demo(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the stack up, and say how to use it.")
+    ] = False,
+    small_jobs: Annotated[int, typer.Option(min=1, max=500, help="Small jobs to submit.")] = 50,
+) -> None:
+    """Bulk jobs over 28,000 airports in every bulk slot; small jobs start at once.
+
+    On a local stack of its own. Exit status 1 when a claim does not hold.
+    """
+    started = time.monotonic()
+    tenants = {tenant: list(airports) for tenant, airports in airports_by_tenant().items()}
+    load = plan(tenants, small_jobs=small_jobs)
+    with (
+        Steps() as steps,
+        own.taken_down(
+            own.up("demo", steps=steps, settings=TWO_LANES), steps=steps, keep=keep
+        ) as stack,
+    ):
+        report = run(stack, tenants, load, steps, slo=slo_ms(TWO_LANES), started=started)
+        if keep:
+            first = load.small[0]
+            report = report.model_copy(update={"kept": kept(stack, first.tenant, first.ids)})
+    if as_json:
+        print(report.model_dump_json(exclude_none=True))
+    else:
+        show(report, Console())
+    raise typer.Exit(0 if report.ok else 1)

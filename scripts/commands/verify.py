@@ -1,0 +1,80 @@
+"""``fairlane verify NAME|--all``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from scripts.local.steps import Steps
+from scripts.verify.framework import Bench, Expectation, PartReport, Report, Scenario, perform
+from scripts.verify.registry import SCENARIOS
+
+
+def verify(
+    name: Annotated[str | None, typer.Argument(help="Which scenario.")] = None,
+    *,
+    every: Annotated[bool, typer.Option("--all", help="All scenarios, one after another.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+) -> None:
+    """Show on a stack of its own that a claim holds, and that it would not without its reason.
+
+    Exit status 1 when anything differs from what was expected, in a control too.
+    """
+    chosen = _chosen(name, every=every, scenarios=SCENARIOS)
+    with Steps() as steps:
+        reports = [perform(scenario, Bench(steps)) for scenario in chosen]
+    ok = all(report.ok for report in reports)
+    if as_json:
+        print(json.dumps({"ok": ok, "scenarios": [report.as_json() for report in reports]}))
+    else:
+        show(reports, Console())
+    raise typer.Exit(0 if ok else 1)
+
+
+def _chosen(name: str | None, *, every: bool, scenarios: Sequence[Scenario]) -> Sequence[Scenario]:
+    if every and name is None:
+        return scenarios
+    found = [scenario for scenario in scenarios if scenario.name == name]
+    if every or not found:
+        known = "\n".join(f"  {scenario.name:<16} {scenario.shows}" for scenario in scenarios)
+        what = "Name one scenario, or --all" if name is None or every else f"No scenario {name!r}"
+        raise typer.BadParameter(f"{what}. There are:\n{known}")
+    return found
+
+
+def show(reports: Sequence[Report], console: Console) -> None:
+    """Print what was expected and seen, scenario by scenario."""
+    for report in reports:
+        console.print()
+        console.print(f"[bold]{report.scenario}[/]: {report.shows}", highlight=False)
+        for part in report.parts:
+            console.print(_table(part))
+    differences = sum(
+        not each.ok for report in reports for part in report.parts for each in part.expectations
+    )
+    if differences:
+        console.print(f"[red]{differences} of these differ from what was expected.[/]")
+    else:
+        console.print("[green]Everything is as expected.[/]")
+
+
+def _table(part: PartReport) -> Table:
+    title = "The run" if part.part == "run" else "The control, which has to show the harm"
+    table = Table(
+        "", "what", "expected", "saw", title=f"{title} ({part.seconds:g} s)", title_justify="left"
+    )
+    for each in part.expectations:
+        table.add_row(*_row(each))
+    if not part.expectations:
+        table.add_row("[red]✗", "it shows something", "an expectation", "none")
+    return table
+
+
+def _row(each: Expectation) -> tuple[str, str, str, str]:
+    mark = "[green]✓" if each.ok else "[red]✗"
+    return mark, each.what, each.expected, each.saw

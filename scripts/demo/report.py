@@ -1,0 +1,162 @@
+"""What the demo measured, and what it claims of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from handlers.jobs.model import Lane
+from handlers.jobs.states import State
+from scripts.load.drive import Duplicate, Run
+from scripts.load.ledger import RecordRow
+from scripts.load.measures import Busy, Dwell, arrivals, busy, fifo_dwells
+from scripts.load.truth import Key, Ran, Truth, compare
+from scripts.verify import lane_isolation as judge
+from scripts.verify.framework import Expectation
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class LaneReport(Part):
+    slots: int
+    jobs: int
+    items: int
+    """Records the jobs changed, each counted once per job."""
+    dwell_ms: Dwell
+    """Of the jobs that began."""
+
+
+class SharedQueue(Part):
+    """Computed, not run: the same jobs, each arriving when it did and taking the time it took, in
+    one first-come-first-served queue before as many slots as both lanes have."""
+
+    computed: bool = True
+    slots: int
+    dwell_ms_of_small: Dwell
+
+
+class DuplicateReport(Part):
+    status: int
+    code: str
+    holder: str
+    """The id of the job that has the subject."""
+    named: str | None
+    """The id in the answer."""
+    seconds: float
+    left_behind: int
+    """Jobs, messages and dispatches there were more of afterwards."""
+
+
+class Kept(Part):
+    """What ``--keep`` leaves up."""
+
+    name: str
+    api: str
+    tenant: str
+    token: str
+    curl: tuple[str, ...]
+    stop: str
+
+
+class Report(Part):
+    lanes: Mapping[Lane, LaneReport]
+    bulk_slots: Busy
+    shared_queue: SharedQueue
+    exactly_once: Truth
+    duplicate: DuplicateReport
+    claims: tuple[Expectation, ...]
+    seconds: float
+    ok: bool
+    kept: Kept | None = None
+
+
+def report(
+    seen: Run,
+    duplicate: Duplicate,
+    cancelled: int,
+    before: Mapping[Key, RecordRow],
+    after: Mapping[Key, RecordRow],
+    *,
+    bulk_slots: int,
+    small_slots: int,
+    slo: int,
+    seconds: float,
+) -> Report:
+    """Judge a run between two states of the record table.
+
+    cancelled: bulk jobs that were cancelled before they began, since time was up. slo: ms of
+    dwell, 95th percentile.
+    """
+    start, end = seen.window
+    truth = compare(before, seen.all, after)
+    claims = (
+        *judge.in_their_lanes(seen),
+        judge.within_slo(seen, slo),
+        *judge.bulk_was_busy(seen, bulk_slots),
+        *_finished(seen, cancelled),
+        *_exactly_once(truth),
+        *judge.refused(duplicate),
+    )
+    return Report(
+        lanes={
+            Lane.SMALL: _lane(seen.small, small_slots),
+            Lane.BULK: _lane(seen.bulk, bulk_slots),
+        },
+        bulk_slots=busy((ran.row for ran in seen.bulk), slots=bulk_slots, start=start, end=end),
+        shared_queue=_shared(seen, bulk_slots + small_slots),
+        exactly_once=truth,
+        duplicate=_duplicate(duplicate),
+        claims=claims,
+        seconds=round(seconds, 1),
+        ok=all(claim.ok for claim in claims),
+    )
+
+
+def _lane(ran: Sequence[Ran], slots: int) -> LaneReport:
+    begun = [each.row.dwell_ms for each in ran if each.row.dwell_ms is not None]
+    return LaneReport(
+        slots=slots,
+        jobs=len(ran),
+        items=sum(each.row.succeeded for each in ran),
+        dwell_ms=Dwell.of(begun),
+    )
+
+
+def _shared(seen: Run, slots: int) -> SharedQueue:
+    dwells = fifo_dwells(arrivals(ran.row for ran in seen.all), slots)
+    small = (dwells[ran.row.id] for ran in seen.small if ran.row.id in dwells)
+    return SharedQueue(slots=slots, dwell_ms_of_small=Dwell.of(small))
+
+
+def _duplicate(made: Duplicate) -> DuplicateReport:
+    return DuplicateReport(
+        status=made.status,
+        code=made.code,
+        holder=made.holder,
+        named=made.named,
+        seconds=made.seconds,
+        left_behind=made.new_jobs + made.small_messages + made.dispatches,
+    )
+
+
+def _finished(seen: Run, cancelled: int) -> Iterator[Expectation]:
+    left = len(seen.all) - cancelled
+    why = f"{left} (cancelled unstarted, since time was up: {cancelled})" if cancelled else left
+    succeeded = sum(ran.row.state is State.SUCCEEDED for ran in seen.all)
+    yield Expectation.of("jobs that succeeded", expected=why, saw=succeeded, ok=succeeded == left)
+    others = sum(ran.row.failed + ran.row.skipped for ran in seen.all)
+    yield Expectation.equal("records they failed or skipped", expected=0, saw=others)
+
+
+def _exactly_once(truth: Truth) -> Iterator[Expectation]:
+    listed = f"{truth.changes} changes of {truth.changed} records"
+    yield Expectation.of(
+        "records changed once by each job that lists them, found by scanning the table",
+        expected="no record differs",
+        saw=f"{truth.wrong} of {truth.records} differ, after {listed}"
+        + "".join(f"; {each}" for each in truth.examples),
+        ok=truth.wrong == 0 and truth.changed > 0,
+    )

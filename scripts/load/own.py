@@ -1,0 +1,55 @@
+"""A stack of a command's own, beside whatever else is up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+from scripts.local.errors import AlreadyUp, InUse
+from scripts.local.settings import Chosen
+from scripts.local.stack import LocalStack
+from scripts.local.state import ROOT
+from scripts.local.steps import Steps
+
+
+def up(
+    name: str,
+    *,
+    steps: Steps,
+    settings: Chosen | None = None,
+    workers: int = 1,
+    records: bool = True,
+    root: Path = ROOT,
+) -> LocalStack:
+    """Bring up a stack called ``name``, or ``name-2`` and so on when that one is another
+    command's. Raises LocalError."""
+    for number in count(1):
+        own = LocalStack(
+            name if number == 1 else f"{name}-{number}",
+            root=root,
+            settings=settings,
+            workers=workers,
+            records=records,
+            steps=steps,
+        )
+        try:
+            return own.up()
+        except (AlreadyUp, InUse):
+            continue
+    raise AssertionError("there is always a next number")
+
+
+@contextmanager
+def taken_down(stack: LocalStack, *, steps: Steps, keep: bool = False) -> Iterator[LocalStack]:
+    """The stack, which is stopped at the end (also on Ctrl-C); with ``keep`` only when the block
+    ends in an error."""
+    try:
+        yield stack
+    except BaseException:
+        stack.down()
+        raise
+    if not keep:
+        with steps.step("Stopping the local AWS"):
+            stack.down()

@@ -1,0 +1,137 @@
+"""What a scenario is, and running one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+from scripts.load import own
+from scripts.local.settings import Chosen
+from scripts.local.stack import LocalStack
+from scripts.local.state import ROOT
+from scripts.local.steps import Steps
+
+
+class Expectation(BaseModel):
+    """One thing that was expected, and what was seen."""
+
+    model_config = ConfigDict(frozen=True)
+
+    what: str
+    expected: str
+    saw: str
+    ok: bool
+
+    @classmethod
+    def of(cls, what: str, *, expected: object, saw: object, ok: bool) -> Self:
+        return cls(what=what, expected=str(expected), saw=str(saw), ok=ok)
+
+    @classmethod
+    def equal(cls, what: str, *, expected: object, saw: object) -> Self:
+        return cls.of(what, expected=expected, saw=saw, ok=saw == expected)
+
+
+class Bench:
+    """What a scenario works with."""
+
+    def __init__(self, steps: Steps, root: Path = ROOT) -> None:
+        self.steps = steps
+        self._root = root
+
+    @contextmanager
+    def stack(
+        self,
+        name: str,
+        *,
+        settings: Chosen | None = None,
+        workers: int = 1,
+        records: bool = True,
+    ) -> Iterator[LocalStack]:
+        """A local stack of the scenario's own; see LocalStack. It is taken down at the end."""
+        stack = own.up(
+            f"verify-{name}",
+            steps=self.steps,
+            settings=settings,
+            workers=workers,
+            records=records,
+            root=self._root,
+        )
+        with own.taken_down(stack, steps=self.steps):
+            yield stack
+
+
+Part: TypeAlias = Callable[[Bench], Iterable[Expectation]]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    name: str
+    shows: str
+    """One sentence."""
+    run: Part
+    control: Part
+    """The same without what the claim rests on. Its expectations are that the harm is there."""
+
+
+class PartReport(BaseModel):
+    """The run of a scenario, or its control."""
+
+    model_config = ConfigDict(frozen=True)
+
+    part: Literal["run", "control"]
+    expectations: tuple[Expectation, ...]
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """A part that expected nothing has shown nothing."""
+        return bool(self.expectations) and all(each.ok for each in self.expectations)
+
+
+class Report(BaseModel):
+    """A scenario's result."""
+
+    model_config = ConfigDict(frozen=True)
+
+    scenario: str
+    shows: str
+    parts: tuple[PartReport, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(part.ok for part in self.parts)
+
+    def as_json(self) -> dict[str, object]:
+        parts = [{**part.model_dump(mode="json"), "ok": part.ok} for part in self.parts]
+        return {"scenario": self.scenario, "shows": self.shows, "ok": self.ok, "parts": parts}
+
+
+def perform(scenario: Scenario, bench: Bench) -> Report:
+    """Run the scenario, then its control. An error in one is a difference like any other."""
+    return Report(
+        scenario=scenario.name,
+        shows=scenario.shows,
+        parts=(
+            _perform("run", scenario.run, bench),
+            _perform("control", scenario.control, bench),
+        ),
+    )
+
+
+def _perform(name: Literal["run", "control"], part: Part, bench: Bench) -> PartReport:
+    start = time.monotonic()
+    seen: list[Expectation] = []
+    try:
+        seen.extend(part(bench))
+    except Exception as error:  # noqa: BLE001  one broken scenario must not hide the others
+        said = f"{type(error).__name__}: {error}"
+        seen.append(Expectation.of("it runs to its end", expected="no error", saw=said, ok=False))
+    return PartReport(
+        part=name, expectations=tuple(seen), seconds=round(time.monotonic() - start, 1)
+    )
