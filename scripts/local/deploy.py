@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 BOOTSTRAP_PARAMETER: Final = "/cdk-bootstrap/hnb659fds/version"
 BOOTSTRAP_VERSION: Final = "30"
 """At least what the CDK asks for; its rule is evaluated here as on AWS."""
-TEMPLATE_LIMIT_S: Final = 120
+DEPLOY_TIMEOUT_S: Final = 120
 EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The time stamp of every zipped file, so that the same code is the same archive."""
 
@@ -143,7 +143,7 @@ def _packed(path: Path, packaging: str) -> bytes:
 
 
 def _wait(cloudformation: CloudFormationClient, name: str) -> Deployed:
-    deadline = time.monotonic() + TEMPLATE_LIMIT_S
+    deadline = time.monotonic() + DEPLOY_TIMEOUT_S
     while time.monotonic() < deadline:
         stack = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
         if stack["StackStatus"] == "CREATE_COMPLETE":
@@ -155,7 +155,7 @@ def _wait(cloudformation: CloudFormationClient, name: str) -> Deployed:
                 + _failures(cloudformation, name)
             )
         time.sleep(0.1)
-    raise LocalError(f"deploying {name} to the local AWS took more than {TEMPLATE_LIMIT_S} s")
+    raise LocalError(f"deploying {name} to the local AWS took more than {DEPLOY_TIMEOUT_S} s")
 
 
 def _resources(cloudformation: CloudFormationClient, name: str) -> dict[str, Resource]:

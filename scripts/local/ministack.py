@@ -25,7 +25,7 @@ CREDENTIALS: Final = {
     "AWS_DEFAULT_REGION": REGION,
     "AWS_REGION": REGION,
 }
-START_TIMEOUT_S: Final = 30
+START_TIMEOUT_S: Final = 60
 STOP_GRACE_S: Final = 5
 ATTEMPTS: Final = 3
 
@@ -47,7 +47,7 @@ def start(folder: Path, started: Callable[[Process, int], None]) -> tuple[Proces
     for _ in range(ATTEMPTS):
         port = free_port()
         process = processes.start(
-            [sys.executable, "-m", "ministack"],
+            [sys.executable, "-c", "from scripts.local.emulator import main; main()"],
             env=_environment(folder, port),
             cwd=_folder(folder / "tmp"),
             log=folder / "ministack.log",
@@ -84,6 +84,8 @@ def _environment(folder: Path, port: int) -> dict[str, str]:
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
         "LOG_LEVEL": "INFO",
+        # A function that waited for its first job for minutes is to be as warm as at the start.
+        "LAMBDA_WARM_TTL_SECONDS": "3600",
         **CREDENTIALS,
     }
 

@@ -13,7 +13,7 @@ from .errors import LocalError
 from .settings import Chosen
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
-TIMEOUT_S: Final = 120
+TIMEOUT_S: Final = 300
 
 
 def synthesise(settings: Chosen, out: Path) -> Path:

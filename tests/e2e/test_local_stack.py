@@ -11,6 +11,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -47,9 +48,40 @@ def family(state: State) -> list[psutil.Process]:
     return [*parents, *(child for parent in parents for child in parent.children(recursive=True))]
 
 
+def finished(stack: LocalStack, tenant: str, job_id: str) -> dict[str, Any]:
+    """The job when it has ended; the number of looks only keeps a stuck job from hanging the run."""
+    for _ in range(3000):
+        job: dict[str, Any] = stack.api.call("GET", f"/v1/jobs/{job_id}", tenant=tenant).body
+        if job["state"] in ("SUCCEEDED", "FAILED", "CANCELLED"):
+            return job
+        time.sleep(0.1)
+    raise AssertionError(f"the job does not end: {job}")
+
+
 def answers(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex((HOST, port)) == 0
+
+
+def test_a_small_and_a_bulk_job_run(stack: LocalStack) -> None:
+    """The functions and the worker do run: what they do is tested elsewhere."""
+    airports = list(airports_by_tenant()["islands"])
+    for subject, ids in (("small", airports[:3]), ("bulk", airports[3:])):
+        answer = stack.api.call(
+            "POST",
+            "/v1/jobs",
+            tenant="islands",
+            body={
+                "operation": "set_fields",
+                "subject": subject,
+                "params": {"fields": {"checked": True}},
+                "ids": ids,
+            },
+        )
+        assert answer.status == 202, answer.body
+        assert answer.body["lane"] == subject
+        done = finished(stack, "islands", answer.body["id"])
+        assert (done["state"], done["succeeded"]) == ("SUCCEEDED", len(ids))
 
 
 def test_the_api_answers_a_tenant_with_a_token(stack: LocalStack) -> None:
@@ -92,6 +124,36 @@ def test_a_worker_has_exactly_the_environment_of_its_task(stack: LocalStack) -> 
     assert declared.items() <= has.items()
     assert {name for name in has if name.startswith("FAIRLANE_")} <= declared.keys()
     assert worker.cmdline()[1:] == [*container["entryPoint"], *container.get("command", [])][1:]
+
+
+def test_a_transaction_token_stands_for_one_request(stack: LocalStack) -> None:
+    """As on AWS, although the local AWS keeps a digest of the request only (``emulator``)."""
+    dynamodb = stack.clients.dynamodb
+
+    def add(value: str) -> None:
+        dynamodb.transact_write_items(
+            ClientRequestToken="e2e-token",
+            TransactItems=[
+                {
+                    "Update": {
+                        "TableName": stack.deployed.outputs["RecordsTable"],
+                        "Key": {"tenant": {"S": "e2e-token"}, "id": {"S": "1"}},
+                        "UpdateExpression": "ADD amount :value",
+                        "ExpressionAttributeValues": {":value": {"N": value}},
+                    }
+                }
+            ],
+        )
+
+    add("5")
+    add("5")
+    with pytest.raises(ClientError, match="IdempotentParameterMismatch"):
+        add("6")
+    item = dynamodb.get_item(
+        TableName=stack.deployed.outputs["RecordsTable"],
+        Key={"tenant": {"S": "e2e-token"}, "id": {"S": "1"}},
+    )["Item"]
+    assert item["amount"] == {"N": "5"}
 
 
 def test_workers_are_killed_and_started_again(stack: LocalStack) -> None:
