@@ -101,6 +101,15 @@ def test_what_was_read_is_a_copy(store: Store) -> None:
     assert store.get(KEY) == {"list": [1], "map": {"k": [2]}}
 
 
+def test_what_a_refusal_shows_is_a_copy(store: Store) -> None:
+    store.transact("setup", [Put(KEY, {"list": [1]})])
+    with pytest.raises(Refused) as refused:
+        store.transact("refused", [Check(KEY, (Missing("list"),))])
+    shown: Any = refused.value.reasons[0]
+    shown.item["list"].append(2)
+    assert store.get(KEY) == {"list": [1]}
+
+
 def test_what_was_written_is_a_copy(store: Store) -> None:
     inner: list[Value] = [1]
     store.transact("setup", [Put(KEY, {"list": inner})])
