@@ -49,7 +49,7 @@ def family(state: State) -> list[psutil.Process]:
 
 
 def finished(stack: LocalStack, tenant: str, job_id: str) -> dict[str, Any]:
-    """The job when it has ended; the number of looks only keeps a stuck job from hanging the run."""
+    """The job when it has ended. The looks are counted only so that a stuck job ends the run."""
     for _ in range(3000):
         job: dict[str, Any] = stack.api.call("GET", f"/v1/jobs/{job_id}", tenant=tenant).body
         if job["state"] in ("SUCCEEDED", "FAILED", "CANCELLED"):
