@@ -46,9 +46,10 @@ def start(environ: Mapping[str, str]) -> str:
 
 
 def address(environ: Mapping[str, str], container: str) -> str:
-    """host:port it is published on. Raises SearchEngineError when it does not run."""
+    """host:port it is published on; empty until it is. Raises SearchEngineError when it does not
+    run."""
     said = _docker(environ, ASK_TIMEOUT_S, "port", container, PORT)
-    return next(line for line in said.splitlines() if line.startswith(HOST))
+    return next((line for line in said.splitlines() if line.startswith(HOST)), "")
 
 
 def runs(environ: Mapping[str, str], container: str) -> bool:

@@ -174,15 +174,15 @@ class OpenSearchNode:
         """Its address, once its shards can be searched."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:
+            if not self.given and self._ended():
+                raise SearchEngineError(
+                    f"OpenSearch ended while starting. Its last words:\n{self._tail()}"
+                )
             url = url or self._address()
             if url and _serves(url):
                 return url
             if self.given:
                 break
-            if self._ended():
-                raise SearchEngineError(
-                    f"OpenSearch ended while starting. Its last words:\n{self._tail()}"
-                )
             time.sleep(0.1)
         if self.given:
             raise SearchEngineError(

@@ -460,6 +460,7 @@ case $1 in
     run) echo 0123abcd;;
     port) echo {address};;
     inspect) if [ -e {gone} ]; then echo false; else echo true; fi;;
+    logs) echo no heap left;;
     rm) : > {gone};;
 esac
 """
@@ -481,6 +482,17 @@ def test_docker_goes_before_java_and_its_container_is_removed(
     assert "--publish 127.0.0.1::9200 " in run
     assert asked[-1] == "rm --force --volumes 0123abcd"
     assert not node.down()
+
+
+def test_a_container_that_ends_while_starting_is_told_and_removed(tmp_path: Path) -> None:
+    calls, gone = tmp_path / "calls", tmp_path / "gone"
+    gone.touch()
+    environ = machine(
+        tmp_path / "bin", {"docker": DOCKER.format(calls=calls, address="", gone=gone)}
+    )
+    with pytest.raises(SearchEngineError, match=r"ended while starting(.*\n)*no heap"):
+        OpenSearchNode(tmp_path / "node", environ=environ).up()
+    assert calls.read_text().splitlines()[-1] == "rm --force --volumes 0123abcd"
 
 
 def test_the_image_is_the_version_of_the_jars() -> None:
