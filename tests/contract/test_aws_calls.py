@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
 import pytest
-from botocore.stub import ANY, Stubber
+from botocore.stub import ANY
 
 from handlers.aws.attributes import decode
 from handlers.aws.clients import LONGEST_POLL, config, retries_by_itself
 from handlers.aws.expressions import condition_parameters, update_parameters
-from handlers.aws.lane_queue import SqsLaneQueue
-from handlers.jobs.errors import OutcomeUnknown, Reason, ReceiptExpired, Refused, Transient, Why
-from handlers.jobs.messages import Message
-from handlers.jobs.model import Lane
+from handlers.jobs.errors import OutcomeUnknown, Reason, Refused, Transient, Why
 from handlers.jobs.store import (
     AnyOf,
     AtMost,
@@ -32,23 +28,15 @@ from handlers.jobs.store import (
 )
 from handlers.memory.runtime import ManualRuntime
 from tests.support import aws
+from tests.support.aws import stubbed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from handlers.jobs.store import Write
 
 KEY: Final = Key("p", "s")
 RECORD: Final = Key("acme", "1", Table.RECORDS)
 PLACE: Final = {"TableName": aws.CONTROL, "Key": {"pk": {"S": "p"}, "sk": {"S": "s"}}}
 ALL_OLD: Final = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
-
-
-@contextmanager
-def stubbed(client: Any) -> Iterator[Stubber]:
-    with Stubber(client) as stub:
-        yield stub
-        stub.assert_no_pending_responses()
 
 
 # --- expressions ------------------------------------------------------------------------------
@@ -256,113 +244,6 @@ def test_keys_that_stay_unprocessed_are_transient() -> None:
         with pytest.raises(Transient, match="unread"):
             aws.record_store(made, runtime).read("acme", ["1"])
     assert runtime.now() > began
-
-
-# --- the queue --------------------------------------------------------------------------------
-
-URL: Final = "https://sqs.eu-west-1.amazonaws.com/123456789012/small"
-MESSAGES: Final = [Message(f"j{number}", Lane.SMALL, f"group{number}") for number in range(3)]
-SUCCESS: Final = {"MessageId": "m", "MD5OfMessageBody": "x"}
-
-
-def sent(accepted: list[int], failed: list[int]) -> dict[str, Any]:
-    return {
-        "Successful": [{"Id": str(position), **SUCCESS} for position in accepted],
-        "Failed": [
-            {"Id": str(position), "Code": "InternalError", "SenderFault": False}
-            for position in failed
-        ],
-    }
-
-
-def queue() -> tuple[Any, SqsLaneQueue]:
-    client = boto3.client("sqs", region_name=aws.REGION, config=config(long_poll=True))
-    return client, SqsLaneQueue(client, URL)
-
-
-def test_a_send_carries_the_group_of_each_message() -> None:
-    client, lane_queue = queue()
-    entries = [
-        {"Id": str(i), "MessageBody": message.body, "MessageGroupId": message.group}
-        for i, message in enumerate(MESSAGES)
-    ]
-    with stubbed(client) as stub:
-        stub.add_response(
-            "send_message_batch", sent([0, 1, 2], []), {"QueueUrl": URL, "Entries": entries}
-        )
-        assert lane_queue.send(MESSAGES) == frozenset()
-
-
-def test_a_group_travels_with_its_message() -> None:
-    with aws.moto() as made:
-        lane_queue = aws.lane_queue(made)
-        lane_queue.send(MESSAGES[:1])
-        url = made.sqs.get_queue_url(QueueName="queue")["QueueUrl"]
-        (seen,) = made.sqs.receive_message(
-            QueueUrl=url, MessageSystemAttributeNames=["MessageGroupId"]
-        )["Messages"]
-    assert seen["Attributes"]["MessageGroupId"] == MESSAGES[0].group
-
-
-@pytest.mark.parametrize(("accepted", "failed"), [([0, 2], [1]), ([1], [2, 0])])
-def test_what_a_send_did_not_accept_is_named(accepted: list[int], failed: list[int]) -> None:
-    client, lane_queue = queue()
-    with stubbed(client) as stub:
-        stub.add_response("send_message_batch", sent(accepted, failed))
-        assert lane_queue.send(MESSAGES) == frozenset(failed)
-
-
-def test_a_send_that_accepts_nothing_is_transient() -> None:
-    client, lane_queue = queue()
-    with stubbed(client) as stub:
-        stub.add_response("send_message_batch", sent([], [0, 1, 2]))
-        with pytest.raises(Transient, match="InternalError"):
-            lane_queue.send(MESSAGES)
-
-
-def test_a_send_without_an_answer_is_unknown() -> None:
-    client, lane_queue = queue()
-    with stubbed(client) as stub:
-        stub.add_client_error("send_message_batch", "InternalFailure", http_status_code=500)
-        stub.add_client_error("send_message_batch", "RequestThrottled")
-        with pytest.raises(OutcomeUnknown):
-            lane_queue.send(MESSAGES)
-        with pytest.raises(Transient):
-            lane_queue.send(MESSAGES)
-
-
-def test_a_receive_asks_for_the_story_of_each_message() -> None:
-    client, lane_queue = queue()
-    attributes = {
-        "ApproximateReceiveCount": "3",
-        "SentTimestamp": "1764400000123",
-        "ApproximateFirstReceiveTimestamp": "1764400001000",
-    }
-    answer = {"MessageId": "m", "ReceiptHandle": "r", "Body": "b", "Attributes": attributes}
-    expected = {
-        "QueueUrl": URL,
-        "MaxNumberOfMessages": 5,
-        "WaitTimeSeconds": 20,
-        "MessageSystemAttributeNames": sorted(attributes, reverse=True),
-    }
-    with stubbed(client) as stub:
-        stub.add_response("receive_message", {"Messages": [answer]}, expected)
-        (delivery,) = lane_queue.receive(5, 20)
-    assert (delivery.receive_count, delivery.sent_at) == (3, 1_764_400_000_123)
-    assert delivery.first_received_at == 1_764_400_001_000
-
-
-@pytest.mark.parametrize(
-    "code", ["MessageNotInflight", "ReceiptHandleIsInvalid", "InvalidParameterValue"]
-)
-def test_a_receipt_of_no_use_is_expired_and_deletes_nothing(code: str) -> None:
-    client, lane_queue = queue()
-    with stubbed(client) as stub:
-        stub.add_client_error("change_message_visibility", code)
-        stub.add_client_error("delete_message", code)
-        with pytest.raises(ReceiptExpired):
-            lane_queue.set_visibility("r", 30)
-        lane_queue.delete("r")
 
 
 # --- payloads and values ----------------------------------------------------------------------

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
+from botocore.stub import Stubber
 from moto import mock_aws
 
 from handlers.aws.clients import config
@@ -63,6 +64,14 @@ def moto(schema: RecordSchema | None = None) -> Iterator[Clients]:
             Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION}
         )
         yield made
+
+
+@contextmanager
+def stubbed(client: Any) -> Iterator[Stubber]:
+    """Answer the client's calls from a list, all of which have to be made."""
+    with Stubber(client) as stub:
+        yield stub
+        stub.assert_no_pending_responses()
 
 
 def create_tables(client: DynamoDBClient, schema: RecordSchema | None = None) -> None:
