@@ -18,6 +18,7 @@ from handlers.jobs.model import Lane
 from handlers.jobs.outcomes import act
 from handlers.jobs.reading import read_job
 from handlers.jobs.run import on_message
+from handlers.jobs.timing import LaneTiming
 from handlers.settings import WorkSettings
 from handlers.web import once
 from tests.support import aws
@@ -34,8 +35,11 @@ if TYPE_CHECKING:
 
 TENANT: Final = "acme"
 IDEMPOTENCY: Final = "idempotency"
-# moto's queues are hidden for as long as a deployment's, or a test could receive twice.
-VISIBILITY: Final = SHORT.small.visibility
+# So long that on a slow machine no heartbeat, redelivery or expiry comes into a test by itself.
+PATIENT: Final = LaneTiming(heartbeat=3000, lease_ttl=9000, visibility=20_000)
+TIMING: Final = SHORT.model_copy(
+    update={"small": PATIENT, "bulk": PATIENT, "takeover_grace": 30_000, "lost_after": 40_000}
+)
 ARN: Final = "arn:aws:sqs:eu-west-1:123456789012:"
 
 
@@ -210,7 +214,8 @@ def deployed(
 
     with aws.moto() as made:
         urls = {
-            lane: aws.create_queue(made.sqs, lane.value, visibility=VISIBILITY) for lane in Lane
+            lane: aws.create_queue(made.sqs, lane.value, visibility=TIMING.lane(lane).visibility)
+            for lane in Lane
         }
         made.dynamodb.create_table(
             TableName=IDEMPOTENCY,
@@ -236,7 +241,7 @@ def settings(urls: Mapping[Lane, str], limits: Limits) -> WorkSettings:
         payload_bucket=aws.BUCKET,
         small_queue_url=urls[Lane.SMALL],
         bulk_queue_url=urls[Lane.BULK],
-        timing=SHORT,
+        timing=TIMING,
         limits=limits,
         bulk_poll_seconds=1,
     )
