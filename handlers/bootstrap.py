@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from functools import cache, cached_property
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
 import boto3
@@ -17,13 +19,16 @@ from .jobs.model import Lane
 from .jobs.ports import World
 from .jobs.record_schema import RecordSchema
 from .operations import all_operations
+from .operations.registry import EVENT_BUS, SEARCH_INDEX, WEBHOOK
 from .settings import WorkSettings
 from .telemetry import EmfTelemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from .jobs.ports import PayloadStore
+    from .jobs.effects import Batch, Delivered
+    from .jobs.ports import PayloadStore, Runtime, Sink, Telemetry
+    from .settings import EffectSettings
 
 
 @cache
@@ -39,6 +44,14 @@ def world(service: str, *, long_poll: bool = False, connections: int = 10) -> Wo
     service: the deployed part's name in logs. long_poll, connections: see ``aws.clients.config``.
     """
     settings = work_settings()
+    telemetry = EmfTelemetry(namespace=settings.metrics_namespace, service=service)
+    return make_world(settings, telemetry, long_poll=long_poll, connections=connections)
+
+
+def make_world(
+    settings: WorkSettings, telemetry: Telemetry, *, long_poll: bool = False, connections: int = 10
+) -> World:
+    """Every port on AWS, with clients of boto3's default session."""
     runtime = SystemRuntime()
     schema = RecordSchema(tenant=settings.records_tenant_key, id=settings.records_id_key)
     dynamodb = boto3.client("dynamodb", config=config(connections=connections))
@@ -59,12 +72,85 @@ def world(service: str, *, long_poll: bool = False, connections: int = 10) -> Wo
         },
         payloads=_LazyPayloads(settings.payload_bucket),
         runtime=runtime,
-        telemetry=EmfTelemetry(namespace=settings.metrics_namespace, service=service),
+        telemetry=telemetry,
         operations=all_operations(),
         timing=settings.timing,
         limits=settings.limits,
         due_shards=settings.due_shards,
+        sinks=sinks_of(settings.effects, schema, runtime, connections=connections),
     )
+
+
+def sinks_of(
+    settings: EffectSettings, schema: RecordSchema, runtime: Runtime, *, connections: int = 10
+) -> Mapping[str, Sink]:
+    """The sinks of a deployment by the name operations call them by. What one needs is imported
+    and made when it first has to deliver: most processes that know of it never do."""
+    url, hook, bus = settings.search_url, settings.webhook_url, settings.event_bus
+    sinks: dict[str, Sink] = {}
+    if url is not None:
+        sinks[SEARCH_INDEX] = _Lazy(
+            lambda: _search_index(url, settings, schema, runtime, connections)
+        )
+    if hook is not None:
+        sinks[WEBHOOK] = _Lazy(lambda: _webhook(hook, settings, runtime))
+    if bus is not None:
+        sinks[EVENT_BUS] = _Lazy(lambda: _event_bus(bus))
+    return sinks
+
+
+def _search_index(
+    url: str, settings: EffectSettings, schema: RecordSchema, runtime: Runtime, connections: int
+) -> Sink:
+    from .effects.search_client import search_client  # noqa: PLC0415  see sinks_of
+    from .effects.search_index import SearchIndex  # noqa: PLC0415
+
+    session = boto3.Session()
+    client = search_client(
+        url,
+        credentials=session.get_credentials() if url.startswith("https://") else None,
+        region=settings.search_region or session.region_name,
+        connections=connections,
+    )
+    return SearchIndex(client, settings.search_index, schema, runtime)
+
+
+def _webhook(url: str, settings: EffectSettings, runtime: Runtime) -> Sink:
+    from .effects.secret import Secret  # noqa: PLC0415  see sinks_of
+    from .effects.webhook import Webhook  # noqa: PLC0415
+
+    secret = Secret(_secret_reader(settings), runtime)
+    return Webhook(url, secret, runtime, loopback=settings.webhook_loopback)
+
+
+def _secret_reader(settings: EffectSettings) -> Callable[[], str]:
+    from .effects.secret import from_parameter, from_secrets_manager  # noqa: PLC0415
+
+    if arn := settings.webhook_secret_arn:
+        return partial(from_secrets_manager, boto3.client("secretsmanager", config=config()), arn)
+    if name := settings.webhook_secret_parameter:
+        return partial(from_parameter, boto3.client("ssm", config=config()), name)
+    return lambda: settings.webhook_secret or ""
+
+
+def _event_bus(bus: str) -> Sink:
+    from .effects.event_bus import EventBus  # noqa: PLC0415
+
+    return EventBus(boto3.client("events", config=config()), bus)
+
+
+@dataclass
+class _Lazy:
+    """``Sink`` that is made when it is first needed. Two threads may make one each; one stays."""
+
+    make: Callable[[], Sink]
+
+    def deliver(self, batch: Batch) -> Delivered:
+        return self._sink.deliver(batch)
+
+    @cached_property
+    def _sink(self) -> Sink:
+        return self.make()
 
 
 class _LazyPayloads:

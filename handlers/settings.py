@@ -16,6 +16,9 @@ from .jobs.limits import Limits
 from .jobs.timing import Timing
 
 PREFIX: Final = "FAIRLANE_"
+HTTPS_OR_LOOPBACK: Final = (
+    r"^(https://[^/@\s]+|http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?)(/\S*)?$"
+)
 
 
 class SettingsError(Exception):
@@ -41,6 +44,45 @@ class Environment(BaseModel):
             raise SettingsError(_describe(error)) from error
 
 
+class EffectSettings(BaseModel):
+    """The places outside that a deployment has; none is a normal deployment."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", str_min_length=1)
+
+    search_url: str | None = Field(default=None, pattern=HTTPS_OR_LOOPBACK)
+    """An OpenSearch endpoint: https, signed for AWS, or http on loopback, not signed."""
+    search_index: str = "records"
+    """Index or alias."""
+    search_region: str | None = None
+    """Of the domain, where it is not the workers' own."""
+    webhook_url: str | None = Field(default=None, pattern=r"^https?://[^/@\s]+(/\S*)?$")
+    webhook_secret_arn: str | None = None
+    """Of a Secrets Manager secret whose whole value signs the requests; or"""
+    webhook_secret_parameter: str | None = None
+    """the name of an SSM parameter, or"""
+    webhook_secret: str | None = Field(default=None, min_length=16)
+    """the secret itself, for loopback only: variables are no place for it."""
+    webhook_loopback: bool = False
+    """For development: the webhook is on loopback, and may be http."""
+    event_bus: str | None = None
+    """Name or ARN of an EventBridge bus."""
+
+    @model_validator(mode="after")
+    def _one_secret(self) -> Self:
+        secrets = (self.webhook_secret_arn, self.webhook_secret_parameter, self.webhook_secret)
+        given = sum(secret is not None for secret in secrets)
+        if given != (self.webhook_url is not None):
+            raise ValueError(
+                "webhook_url needs exactly one of webhook_secret_arn, webhook_secret_parameter and "
+                f"webhook_secret, which need it too; {given} of them are set"
+            )
+        if self.webhook_secret is not None and not self.webhook_loopback:
+            raise ValueError("webhook_secret is for webhook_loopback; name a stored secret instead")
+        if (self.webhook_url or "").startswith("http://") and not self.webhook_loopback:
+            raise ValueError("webhook_url must be https")
+        return self
+
+
 class WorkSettings(Environment):
     """What the API, both workers and recovery need."""
 
@@ -56,6 +98,7 @@ class WorkSettings(Environment):
     metrics_namespace: str = "Fairlane"
     timing: Timing
     limits: Limits = Limits()
+    effects: EffectSettings = EffectSettings()
     bulk_slots: int = Field(default=2, ge=1, le=64)
     """Jobs one bulk worker runs at once."""
     bulk_poll_seconds: int = Field(default=20, ge=1, le=20)

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from handlers.jobs.limits import MAX_CHUNK, Limits
 from handlers.jobs.timing import LaneTiming, Timing
-from handlers.settings import PREFIX, AuthSettings, Environment, SettingsError, WorkSettings
+from handlers.settings import (
+    PREFIX,
+    AuthSettings,
+    EffectSettings,
+    Environment,
+    SettingsError,
+    WorkSettings,
+)
 
 TIMING = Timing(
     small=LaneTiming(heartbeat=10, lease_ttl=60, visibility=360),
@@ -102,6 +109,18 @@ WORKS = st.builds(
         tenant_slots_bulk=st.integers(1, 1000),
         recovery_slice=st.integers(1, 1000),
     ),
+    effects=st.builds(
+        EffectSettings,
+        search_url=st.sampled_from([None, "https://a.example", "http://127.0.0.1:9200"]),
+        search_index=TEXT,
+        event_bus=st.none() | TEXT,
+    )
+    | st.builds(
+        EffectSettings,
+        webhook_url=st.just("https://a.example/hook?x=1"),
+        webhook_secret_arn=TEXT,
+        webhook_loopback=st.booleans(),
+    ),
     bulk_slots=st.integers(1, 64),
 )
 AUTHS = st.builds(
@@ -130,7 +149,10 @@ def test_both_share_one_environment(work: WorkSettings, auth: AuthSettings) -> N
 
 
 def leaves(values: dict[str, Any]) -> int:
-    return sum(leaves(value) if isinstance(value, dict) else 1 for value in values.values())
+    """That are set: None is left out."""
+    return sum(
+        leaves(value) if isinstance(value, dict) else value is not None for value in values.values()
+    )
 
 
 def test_every_leaf_has_a_variable_of_its_own() -> None:
