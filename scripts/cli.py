@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from .commands import local, opensearch, token
+from .commands import demo, jobs, local, opensearch, token, verify
 from .local.errors import LocalError
 
 app = typer.Typer(
@@ -18,9 +18,12 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(jobs.app, name="jobs")
 app.add_typer(local.app, name="local")
 app.add_typer(opensearch.app, name="opensearch")
+app.command("demo")(demo.demo)
 app.command("token")(token.token)
+app.command("verify")(verify.verify)
 
 
 def main() -> None:

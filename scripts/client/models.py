@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from handlers.jobs.model import EndReason, Lane, Waiting
 from handlers.jobs.exact import exact_json
+from handlers.jobs.model import EndReason, Lane, Waiting
 from handlers.jobs.states import State
 
 
@@ -19,7 +19,10 @@ class NewJob(BaseModel):
 
     operation: str
     subject: str
-    ids: Sequence[str]
+    ids: Sequence[str] | None = None
+    upload_id: str | None = None
+    query: Mapping[str, Any] | None = None
+    """Exactly one of these three says which records."""
     params: Mapping[str, Any] = Field(default_factory=dict)
     """JSON values, with ``int`` or ``Decimal`` for numbers."""
     tolerated_failure_percent: int | None = None
@@ -44,12 +47,14 @@ class JobView(BaseModel):
     end_reason: EndReason | None = None
     waiting_reason: Waiting | None = None
     message: str | None = None
-    total: int
+    selection: str | None = None
+    total: int | None = None
+    """None while nobody knows: a live query counts its records as it goes."""
     duplicates: int = 0
     succeeded: int = 0
     failed: int = 0
     skipped: int = 0
-    percent: int = 0
+    percent: int | None = None
     attempt: int = 0
     created_at: AwareDatetime
     started_at: AwareDatetime | None = None

@@ -45,7 +45,7 @@ def many(jobs: Sequence[JobView]) -> Table:
             Text(job.subject),
             job.lane.value,
             _state(job),
-            f"{job.done}/{job.total}",
+            f"{job.done}/{'?' if job.total is None else job.total}",
             str(job.failed),
             f"{job.created_at:%H:%M:%S}",
         )

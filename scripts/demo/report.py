@@ -73,7 +73,7 @@ class Report(Part):
     kept: Kept | None = None
 
 
-def report(
+def report(  # noqa: PLR0913  all that was seen of one run, named
     seen: Run,
     duplicate: Duplicate,
     cancelled: int,

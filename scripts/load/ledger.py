@@ -30,7 +30,7 @@ class JobRow(BaseModel):
     subject: str
     lane: Lane
     state: State
-    total: int
+    total: int | None = None
     position: int
     succeeded: int
     failed: int
