@@ -151,21 +151,29 @@ class _Attempt:
             job = result.job
         if not isinstance(result, Walked) or sinks_of(self.world, job.operation):
             # The checkpoint, or how many effects are open, is only known to the store.
-            job = self._read(job) or job
+            now = self._as_it_is(job)
+            if now is None:
+                return self._lost(job)
+            job = now
         for _ in range(MAX_CONCLUSIONS):
             try:
                 return self._conclude(job, result)
             except Rejected as rejected:
                 if LEASE in rejected.reasons:
                     return self._lost(job)
-                now = self._read(job)
-                if now is None or now.fence != job.fence or now.worker != self.worker.name:
+                now = self._as_it_is(job)
+                if now is None:
                     return self._lost(job)
                 job = now
         raise Transient("the job keeps moving")
 
-    def _read(self, job: Job) -> Job | None:
-        return insist(self.world, lambda: read_job(self.world, job.id))
+    def _as_it_is(self, job: Job) -> Job | None:
+        """The job as it is now, or None when this attempt has lost it: who begins another raises
+        the fence, and who ends it removes the worker."""
+        now = insist(self.world, lambda: read_job(self.world, job.id))
+        if now is None or now.fence != job.fence or now.worker != self.worker.name:
+            return None
+        return now
 
     def _conclude(self, job: Job, result: Result) -> Decision:
         if job.state is State.CANCELLING:
@@ -193,11 +201,13 @@ class _Attempt:
         return DeleteMessage(ending.state.value.lower(), self.heart.receipt)
 
     def _pause(self, job: Job) -> Decision:
+        transaction, after = leaving.pause(job)
+
         def applied() -> bool:
             now = read_job(self.world, job.id)
-            return now is not None and now.state is State.PAUSED and now.fence == job.fence
+            return now is not None and now.state is State.PAUSED and now.fence == after.fence
 
-        carry_out(self.world, leaving.pause(job), applied)
+        carry_out(self.world, transaction, applied)
         self.log("paused", job)
         return DeleteMessage("paused", self.heart.receipt)
 
@@ -253,9 +263,8 @@ class _Attempt:
         )
 
         def applied() -> bool:
-            # Whoever began since raised the fence, and could only begin what was let go.
             now = read_job(self.world, job.id)
-            return now is not None and (now.state is State.QUEUED or now.fence != job.fence)
+            return now is not None and now.state is State.QUEUED and now.fence == after.fence
 
         carry_out(self.world, transaction, applied)
         return after

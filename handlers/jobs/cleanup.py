@@ -43,9 +43,13 @@ def clean_up(world: World, job: Job) -> None:
 
 
 def release_if_held(world: World, job: Job) -> None:
-    """Free the subject if a finished job still holds it. Raises Transient."""
+    """Free the subject if a finished job still holds it. Raises Transient.
+
+    Only under the fence the job ended with. Closes: a retry that took the subject again since the
+    job was read.
+    """
     lease = insist(world, lambda: read_lease(world, job))
-    if lease is None or lease.job_id != job.id:
+    if lease is None or lease.job_id != job.id or lease.fence != job.fence:
         return
     release = Transaction(
         "release",

@@ -103,8 +103,7 @@ def _cancel(world: World, job: Job) -> Answer:
 def _pause(world: World, job: Job) -> Answer:
     match job.state:
         case State.QUEUED:
-            _write_pause(world, job)
-            return leaving.replace_state(job, State.PAUSED)
+            return _write_pause(world, job)
         case State.RUNNING:
             return _ask(world, job, State.PAUSING)
         case State.PAUSING | State.PAUSED:
@@ -180,12 +179,15 @@ def _write_requeue(world: World, job: Job, after: Job, lease: Lease | None) -> N
     carry_out(world, placing.requeue(world, job, after, lease), applied)
 
 
-def _write_pause(world: World, job: Job) -> None:
+def _write_pause(world: World, job: Job) -> Job:
+    transaction, after = leaving.pause(job)
+
     def applied() -> bool:
         now = read_job(world, job.id)
-        return now is not None and now.state is State.PAUSED and now.fence == job.fence
+        return now is not None and now.state is State.PAUSED and now.fence == after.fence
 
-    carry_out(world, leaving.pause(job), applied)
+    carry_out(world, transaction, applied)
+    return after
 
 
 def _ask(world: World, job: Job, state: State) -> Job:

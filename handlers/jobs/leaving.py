@@ -85,9 +85,7 @@ def _end_attributes(world: World, job: Job, ending: Ending) -> dict[str, Value]:
         }
     if ending.state is State.SETTLING and job.effects_open == 0:
         attributes["waiting_reason"] = Waiting.EFFECTS_PARKED.value
-    if cleanup_left(replace_state(job, ending.state)):
-        attributes |= {"cleanup": True, **items.due(items.CLEANUP, job.id, now, world.due_shards)}
-    return attributes
+    return attributes | cleanup_note(world, replace_state(job, ending.state))
 
 
 def _effects_as_judged(job: Job, ending: Ending) -> When:
@@ -111,23 +109,49 @@ def cleanup_left(job: Job) -> bool:
     return job.payload is not None and job.state in DONE_WITH_PAYLOAD
 
 
-def pause(job: Job, expired: Lease | None = None) -> Transaction:
-    """QUEUED or PAUSING to PAUSED: the subject stays taken, without an expiry; the slot is free."""
+def cleanup_note(world: World, ended: Job) -> dict[str, Value]:
+    """What an ended job's item says while clean-up is left, for recovery to find it."""
+    if not cleanup_left(ended):
+        return {}
+    now = world.runtime.now()
+    return {"cleanup": True, **items.due(items.CLEANUP, ended.id, now, world.due_shards)}
+
+
+def pause(job: Job, expired: Lease | None = None) -> tuple[Transaction, Job]:
+    """QUEUED or PAUSING to PAUSED: the subject stays taken, without an expiry; the slot is free.
+
+    The fence rises. Closes: a beat that arrives late and gives the lease an expiry again, a resume
+    whose reply was lost undoing a later pause.
+    """
+    after = job.model_copy(
+        update={
+            "state": State.PAUSED,
+            "fence": job.fence + 1,
+            "attempt": max(0, job.attempt - _gives_back(job)),
+            "has_slot": False,
+            "worker": None,
+            "receipt": None,
+            "retry_at": None,
+            "waiting_reason": None,
+        }
+    )
+    changed = ("fence", "attempt", "has_slot")
     writes: dict[str, Write] = {
         LEASE: Update(
             items.lease_key(job.tenant, job.subject),
+            set={"fence": after.fence},
             remove=("expires_at", *items.NOT_DUE),
             when=(*mine(job), *expiry_as_read(expired)),
         ),
         JOB: move(
             job,
             State.PAUSED,
-            set_={"has_slot": False, "attempt": max(0, job.attempt - _gives_back(job))},
+            set_={name: getattr(after, name) for name in changed},
             remove=("worker", "receipt", "retry_at", "waiting_reason", *items.NOT_HELD),
             when=as_read(job),
         ),
     }
-    return Transaction("pause", writes | leave_slot(job))
+    return Transaction("pause", writes | leave_slot(job)), after
 
 
 def _gives_back(job: Job) -> int:
@@ -147,12 +171,14 @@ def let_go(
 
     give_back: the attempt does not count. retry_at: not before (ms). fresh_message: go on with a
     new message instead of this delivery's. lane: promote to another lane (implies fresh_message).
-    Closes: letting go of what was taken over or cancelled meanwhile.
+    The fence rises. Closes: letting go of what was taken over or cancelled meanwhile, a beat that
+    arrives late and gives the lease an expiry again.
     """
     now = world.runtime.now()
     after = job.model_copy(
         update={
             "state": State.QUEUED,
+            "fence": job.fence + 1,
             "attempt": job.attempt - 1 if give_back else job.attempt,
             "lane": lane or job.lane,
             "dispatches": job.dispatches + (1 if fresh_message or lane else 0),
@@ -162,11 +188,14 @@ def let_go(
         }
     )
     wake = max(now, retry_at or 0) + ms(world.timing.lost_after)
-    changed = ("attempt", "lane", "dispatches", "retry_at", "waiting_reason")
+    changed = ("fence", "attempt", "lane", "dispatches", "retry_at", "waiting_reason")
     writes: dict[str, Write] = {
         LEASE: Update(
             items.lease_key(job.tenant, job.subject),
-            set=items.due(items.LEASE, job.id, wake, world.due_shards),
+            set={
+                "fence": after.fence,
+                **items.due(items.LEASE, job.id, wake, world.due_shards),
+            },
             remove=("expires_at",),
             when=mine(job),
         ),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from . import items
+from .leaving import cleanup_note, replace_state
 from .model import EndReason, Job, Waiting
 from .states import State, reason_for
 from .store import AnyOf, AtMost, Below, Equals, Missing, Put, Update
@@ -110,6 +111,7 @@ def take_over(world: World, job: Job, lease: Lease, old: Job) -> Transaction:
                 "finished_at": now,
                 "has_slot": False,
                 "expires_at_seconds": now // 1000 + world.timing.history,
+                **cleanup_note(world, replace_state(old, end)),
             },
             remove=("worker", "receipt"),
             when=as_read(old),

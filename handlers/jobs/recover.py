@@ -168,7 +168,7 @@ class Recovery:
             case State.CANCELLING:
                 end_job(self.world, job, Ending(State.CANCELLED, expired=lease))
             case State.PAUSING:
-                paused = leaving.pause(job, lease)
+                paused, _ = leaving.pause(job, lease)
                 carry_out(self.world, paused, applied=lambda: False)
             case State.RUNNING if self._out_of_attempts(job):
                 ending = Ending(State.FAILED, EndReason.ATTEMPTS_EXHAUSTED, expired=lease)

@@ -202,18 +202,15 @@ class _Look:
 
     def _pause(self, job: Job, lease: Lease) -> Decision:
         try:
-            carry_out(
-                self.world,
-                leaving.pause(job, lease),
-                applied=lambda: self._is_paused(job),
-            )
+            transaction, after = leaving.pause(job, lease)
+            carry_out(self.world, transaction, applied=lambda: self._is_paused(after))
         except Rejected:
             raise _Moved from None
         return DeleteMessage("paused")
 
-    def _is_paused(self, job: Job) -> bool:
-        now = read_job(self.world, job.id)
-        return now is not None and now.state is State.PAUSED
+    def _is_paused(self, after: Job) -> bool:
+        now = read_job(self.world, after.id)
+        return now is not None and now.state is State.PAUSED and now.fence == after.fence
 
     def _measure_start(self, job: Job, begun: Job) -> None:
         self._log("attempt_begun", begun)

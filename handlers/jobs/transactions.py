@@ -53,6 +53,7 @@ def as_read(job: Job) -> When:
         Equals("fence", job.fence),
         Equals("attempt", job.attempt),
         Equals("has_slot", job.has_slot),
+        Equals("dispatches", job.dispatches),
     )
 
 

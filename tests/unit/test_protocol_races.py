@@ -1,0 +1,146 @@
+"""Races of the protocol that the simulation found, each as small as it gets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from handlers.jobs import control, items, leaving, placing, submit, transactions
+from handlers.jobs.attempt import LOST, Worker, _Attempt
+from handlers.jobs.cleanup import release_if_held
+from handlers.jobs.effect_runner import EffectRunner
+from handlers.jobs.ending import end_job
+from handlers.jobs.errors import JobFailed, Refused, Transient
+from handlers.jobs.heartbeat import Heartbeat
+from handlers.jobs.leaving import Ending
+from handlers.jobs.model import EndReason, Job, Lane
+from handlers.jobs.reading import read_lease
+from handlers.jobs.states import State
+from tests.support.world import MemoryWorld, memory_world
+
+from .test_job_life import TENANT, fill, new_job, now, receive
+
+if TYPE_CHECKING:
+    from handlers.jobs.ports import Delivery
+    from handlers.jobs.transactions import Transaction
+
+
+def write(world: MemoryWorld, transaction: Transaction) -> None:
+    world.store.transact(transaction.action, list(transaction.writes.values()))
+
+
+def begin(world: MemoryWorld, job: Job, worker: str = "w1") -> Job:
+    """Begin an attempt; of a running job once its lease has expired."""
+    lease = read_lease(world, job) if job.state is State.RUNNING else None
+    transaction, _ = transactions.begin(world, job, worker=worker, receipt="r", expired=lease)
+    write(world, transaction)
+    return now(world, job)
+
+
+def attempt_of(world: MemoryWorld, job: Job, delivery: Delivery, worker: str) -> _Attempt:
+    heart = Heartbeat(world, job, delivery)
+    return _Attempt(world, delivery, Worker(worker), heart, EffectRunner(world, job.lane))
+
+
+def test_a_beat_that_arrives_late_gives_no_queued_job_an_expiry() -> None:
+    world = memory_world()
+    job = begin(world, new_job(world, fill(world, 3)))
+    late = transactions.beat(world, job)
+    let_go, _ = leaving.let_go(world, job, give_back=True)
+    write(world, let_go)
+    with pytest.raises(Refused):
+        write(world, late)
+    lease = read_lease(world, job)
+    assert lease is not None
+    assert lease.expires_at is None
+
+
+def test_a_beat_that_arrives_late_gives_no_paused_job_an_expiry() -> None:
+    world = memory_world()
+    job = begin(world, new_job(world, fill(world, 3)))
+    late = transactions.beat(world, job)
+    write(world, leaving.ask(job, State.PAUSING))
+    paused, _ = leaving.pause(now(world, job))
+    write(world, paused)
+    with pytest.raises(Refused):
+        write(world, late)
+
+
+def test_a_resume_that_arrives_twice_does_not_undo_a_later_pause() -> None:
+    world = memory_world()
+    job = new_job(world, fill(world, 3))
+    control.pause(world, TENANT, job.id)
+    paused = now(world, job)
+    resume = placing.requeue(world, paused, placing.placed(world, paused, held=False), None)
+    write(world, resume)
+    control.pause(world, TENANT, job.id)
+    with pytest.raises(Refused):
+        write(world, resume)
+
+
+@pytest.mark.parametrize("result", [Transient("down"), JobFailed(EndReason.PAYLOAD_GONE)])
+def test_an_attempt_that_was_replaced_does_not_conclude_for_its_successor(
+    result: Transient | JobFailed,
+) -> None:
+    world = memory_world()
+    old = begin(world, new_job(world, fill(world, 3)))
+    delivery = receive(world, Lane.SMALL)
+    world.runtime.sleep(5000)
+    successor = begin(world, old, worker="w2")
+    before = world.store.snapshot()
+    assert attempt_of(world, old, delivery, "w1").conclude(old, result) == LOST
+    assert world.store.snapshot() == before
+    assert now(world, old) == successor
+
+
+def test_an_attempt_whose_job_was_ended_by_somebody_else_concludes_nothing() -> None:
+    world = memory_world()
+    job = begin(world, new_job(world, fill(world, 3)))
+    delivery = receive(world, Lane.SMALL)
+    end_job(world, job, Ending(State.FAILED, EndReason.ATTEMPTS_EXHAUSTED))
+    failed = JobFailed(EndReason.PAYLOAD_GONE)
+    assert attempt_of(world, job, delivery, "w1").conclude(job, failed) == LOST
+
+
+def test_the_clean_up_of_a_failed_job_does_not_free_the_subject_of_its_retry() -> None:
+    world = memory_world()
+    job = begin(world, new_job(world, fill(world, 3)))
+    end_job(world, job, Ending(State.FAILED, EndReason.ATTEMPTS_EXHAUSTED))
+    failed = now(world, job)
+    assert isinstance(control.retry(world, TENANT, job.id), Job)
+    release_if_held(world, failed)
+    lease = read_lease(world, job)
+    assert lease is not None
+    assert lease.job_id == job.id
+
+
+def test_a_takeover_of_a_cancelled_job_leaves_a_note_to_delete_its_id_list(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(submit, "INLINE_ID_BYTES", 1)
+    world = memory_world()
+    ids = fill(world, 3)
+    job = begin(world, new_job(world, ids))
+    write(world, leaving.ask(job, State.CANCELLING))
+    world.runtime.sleep(60_000)
+    new_job(world, ids)
+    old = now(world, job)
+    assert (old.state, old.cleanup) == (State.CANCELLED, True)
+
+
+def test_a_dispatch_in_between_keeps_its_number_for_itself() -> None:
+    """Recovery forgets the row of the number it sent; a second row under that number would go
+    with it."""
+    world = memory_world()
+    job = begin(world, new_job(world, fill(world, 3)))
+    lease = read_lease(world, job)
+    assert lease is not None
+    write(world, placing.dispatch_again(world, job, lease)[0])
+    promote, _ = leaving.let_go(world, job, give_back=True, lane=Lane.BULK)
+    with pytest.raises(Refused):
+        write(world, promote)
+    promote, after = leaving.let_go(world, now(world, job), give_back=True, lane=Lane.BULK)
+    write(world, promote)
+    assert world.store.get(items.dispatch_key(job.id, after.dispatches)) is not None
+    assert after.dispatches == job.dispatches + 2
