@@ -58,6 +58,7 @@ class Hub:
 
     def start(self, process: Process, name: str, run: Callable[[], None]) -> Thread:
         thread = Thread(process, name, run, self._main)
+        thread.parent = self.current
         process.threads.append(thread)
         self.after(0, partial(self._resume, thread, thread.turn))
         return thread
@@ -72,7 +73,7 @@ class Hub:
         if delay is not None:
             self.after(delay, partial(self._resume, thread, thread.turn))
         self._main.switch()
-        if thread.process.dead:
+        if thread.process.dead:  # killed while it waited
             raise Killed
 
     def wake(self, thread: Thread, turn: int) -> None:
@@ -95,8 +96,6 @@ class Hub:
             return
         thread.turn += 1
         self._switch(thread)
-        if process.dead:
-            self._bury(process)
 
     def _switch(self, thread: Thread) -> None:
         self.current = thread
@@ -106,6 +105,8 @@ class Hub:
             self.crashes.append(f"{thread.label}: {error!r}")
         finally:
             self.current = None
+        if thread.process.dead:
+            self._bury(thread.process)
 
     def _bury(self, process: Process) -> None:
         """Unwind what is left of a dead process; whatever it tries on its way out is refused."""
@@ -114,6 +115,8 @@ class Hub:
                 self.current = thread
                 try:
                     thread.green.throw(Killed)
+                except Killed:
+                    pass  # it had not begun
                 finally:
                     self.current = None
 
@@ -141,6 +144,8 @@ class Thread:
         self.label = f"{process.name}/{name}" if name else process.name
         self.name = name
         self.turn = 0
+        self.parent: Thread | None = None
+        """Who spawned it."""
         self._run = run
         self.green = greenlet(self._body, parent=main)
 

@@ -144,9 +144,7 @@ class Scenario:
             for lane in Lane
         }
         self.payloads = MemoryPayloadStore()
-        self.watch = Watch(
-            self.hub, self.store, self.queues, TIMING, self.limits, int(SKEW * 1000)
-        )
+        self.watch = Watch(self.hub, self.store, self.queues, TIMING, self.limits, int(SKEW * 1000))
         self.watch.stale_deletes_work = self.random.random() < 0.3
         self.requests: list[Request] = []
         self.asked: dict[str, set[str]] = defaultdict(set)
@@ -360,7 +358,9 @@ class Scenario:
             return
         version = item.get("version", 0)
         assert isinstance(version, int)
-        self.store.transact("outside", [Put(key, {**item, "o": self.hub.now, "version": version + 1})])
+        self.store.transact(
+            "outside", [Put(key, {**item, "o": self.hub.now, "version": version + 1})]
+        )
         self.hub.note("outside write", key.sk)
 
     def _lose_payload(self) -> None:
@@ -430,6 +430,7 @@ class Scenario:
             self.bulk.append(self.process("worker"))
 
     def _start(self, process: Process, delivery: Delivery, worker: Worker, lane: Lane) -> None:
+        self.watch.received[delivery.receipt] = self.hub.now
         self.running[process] = self.running.get(process, 0) + 1
 
         def work() -> None:
@@ -470,10 +471,13 @@ class Scenario:
         if self.hub.now >= self.no_recovery_until:
             for _ in range(1 if self.random.random() < 0.8 else 2):
                 process = self.process("recovery")
-                world = self.world_of(process)
-                self.hub.start(process, "", lambda w=world: Recovery(w).run())  # type: ignore[misc]
+                self.hub.start(process, "", partial(_recover, self.world_of(process)))
                 self.hub.after(55_000, partial(self._kill, process, "time-out"))
         self.hub.after(self.random.randint(3000, 9000), self._recover)
+
+
+def _recover(world: World) -> None:
+    Recovery(world).run()
 
 
 def _carry_out(world: World, lane: Lane, delivery: Delivery, decision: Decision) -> None:

@@ -80,12 +80,18 @@ def _records(scenario: Scenario, job: Item, name: str) -> Iterator[tuple[str, st
         if len(ids) != int_of(job, kind):
             yield "6", f"{name} counts {job[kind]} {kind} and lists {len(ids)}"
     changed = [
-        record for (t, record), jobs in scenario.watch.changes.items() if t == tenant and id_ in jobs
+        record
+        for (t, record), jobs in scenario.watch.changes.items()
+        if t == tenant and id_ in jobs
     ]
     if job["state"] == "SUCCEEDED":
         if job["position"] != job["total"]:
             yield "6", f"{name} succeeded at {job['position']} of {job['total']}"
-        wanted = set(scenario.requests[number_of(job)].ids) - set(listed["failed"]) - set(listed["skipped"])
+        wanted = (
+            set(scenario.requests[number_of(job)].ids)
+            - set(listed["failed"])
+            - set(listed["skipped"])
+        )
         for record in sorted(wanted - set(changed)):
             yield "1", f"{name} succeeded without changing {record}"
     for record in sorted(set(changed) & set(listed["failed"])):

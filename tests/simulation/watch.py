@@ -6,13 +6,14 @@ keeps books of its own.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from handlers.jobs.errors import Reason
 from handlers.jobs.states import EDGES, State
-from handlers.jobs.store import Check, Key, Table
+from handlers.jobs.store import Check, Equals, Key, Table
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.writes import outcome
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from handlers.jobs.limits import Limits
     from handlers.jobs.model import Lane
-    from handlers.jobs.store import Item, Write
+    from handlers.jobs.store import Item, Value, Write
     from handlers.jobs.timing import Timing
     from handlers.memory.lane_queue import MemoryLaneQueue
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 OVER: Final = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
 WORKED_ON: Final = frozenset({"RUNNING", "CANCELLING", "PAUSING"})
-CONCLUDING: Final = ("let_go", "pause", "end_")
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,18 @@ class WatchedStore(MemoryStore):
         return self._items
 
 
+@dataclass
+class Touched:
+    """What one transaction was about."""
+
+    subjects: set[tuple[str, str]] = field(default_factory=set)
+    counters: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Tenants, with the lanes in which they took a slot."""
+    records: list[Key] = field(default_factory=list)
+    progress: tuple[Item, Item] | None = None
+    """The job whose checkpoint moved, before and after."""
+
+
 class Watch:
     """The books, and what was found wrong."""
 
@@ -89,8 +101,13 @@ class Watch:
         self.changes: dict[tuple[str, str], list[str]] = defaultdict(list)
         """Who changed a record, in order, by (tenant, record id)."""
         self.fences: dict[Key, int] = defaultdict(int)
-        self.beating: dict[Thread, str] = {}
+        self.beating: dict[Thread, tuple[Value, ...]] = {}
+        """Beats on their way: whose, and for which subject and fence."""
         self.stale_deletes_work = False
+        self.received: dict[str, int] = {}
+        """When a receipt handle was handed out."""
+        self.excused: dict[str, int] = {}
+        """When a job last was in a state that needs no message."""
         self.edges: dict[tuple[str, str], int] = defaultdict(int)
         self.seen: dict[str, int] = defaultdict(int)
 
@@ -101,7 +118,10 @@ class Watch:
 
     def sending(self, thread: Thread | None, action: str, writes: Sequence[Write]) -> None:
         if action == "beat" and thread is not None:
-            self.beating[thread] = writes[0].key.pk
+            fences = [
+                c.value for c in writes[0].when if isinstance(c, Equals) and c.name == "fence"
+            ]
+            self.beating[thread] = (writes[0].key.pk, *fences)
 
     def answered(self, thread: Thread | None) -> None:
         if thread is not None:
@@ -117,41 +137,43 @@ class Watch:
         after: Mapping[Key, Item],
     ) -> None:
         self.seen[action] += 1
-        subjects: set[tuple[str, str]] = set()
-        counters: set[str] = set()
-        records: list[Key] = []
-        progress: tuple[Item, Item] | None = None
+        touched = Touched()
         for write in writes:
-            key = write.key
             if isinstance(write, Check):
                 continue
-            if key.table is Table.RECORDS:
-                records.append(key)
-                continue
-            old, new = before[key], after.get(key)
-            if key.sk == "JOB":
-                if new is None:
-                    self.wrong("8", f"job item {key.pk} was deleted")
-                    continue
-                self._job(action, old, new)
-                subjects.add((str(new["tenant"]), str(new["subject"])))
-                counters.add(str(new["tenant"]))
-                if old is not None and new["position"] != old["position"]:
-                    progress = (old, new)
-            elif key.sk == "LEASE":
-                self._lease(action, key, old, new)
-                if new and "subject" in new:
-                    subjects.add((str(new["tenant"]), str(new["subject"])))
-            elif key.sk.startswith("SLOTS"):
-                counters.add(key.pk.removeprefix("TENANT#"))
-        if progress is not None:
-            self._chunk(*progress, records)
-        elif records and action not in {"outside", "load"}:
+            if write.key.table is Table.RECORDS:
+                touched.records.append(write.key)
+            else:
+                self._control(action, write.key, before[write.key], after.get(write.key), touched)
+        if touched.progress is not None:
+            self._chunk(*touched.progress, touched.records)
+        elif touched.records and action not in {"outside", "load"}:
             self.wrong("1", f"{action} changed records without a checkpoint")
-        for subject in subjects:
+        for subject in touched.subjects:
             self._subject(action, *subject)
-        for tenant in counters:
-            self._counters(action, tenant)
+        for tenant, lanes in touched.counters.items():
+            self._counters(action, tenant, lanes)
+
+    def _control(
+        self, action: str, key: Key, old: Item | None, new: Item | None, touched: Touched
+    ) -> None:
+        if key.sk in {"JOB", "LEASE"} and new is None:
+            self.wrong("2", f"{action}: item {key.pk} {key.sk} was deleted")
+            return
+        new = new or {}
+        if key.sk == "JOB":
+            self._job(action, old, new)
+            touched.counters[str(new["tenant"])] |= set()
+            if old is not None and new["position"] != old["position"]:
+                touched.progress = (old, new)
+        elif key.sk == "LEASE":
+            self._lease(action, key, old or {}, new)
+        elif key.sk.startswith("SLOTS"):
+            taken = int_of(new, "in_flight") > int_of(old or {}, "in_flight")
+            lanes = {key.sk.removeprefix("SLOTS#")} if taken else set()
+            touched.counters[key.pk.removeprefix("TENANT#")] |= lanes
+        if key.sk in {"JOB", "LEASE"}:
+            touched.subjects.add((str(new["tenant"]), str(new["subject"])))
 
     def _job(self, action: str, old: Item | None, new: Item) -> None:
         id_ = str(new["id"])
@@ -163,6 +185,8 @@ class Watch:
                 self.wrong("7", f"{name} created as {is_}")
             return
         assert old is not None
+        if needs_no_message(old):
+            self.excused[id_] = self.hub.now
         if was != is_ or new["attempt"] > old["attempt"]:  # type: ignore[operator]
             self.edges[was, is_] += 1
             if (State(was), State(is_)) not in EDGES:
@@ -174,8 +198,8 @@ class Watch:
         if int_of(new, "attempt") > self.timing.lane(str(new["lane"])).max_attempts:
             self.wrong("3", f"{name} has attempt {new['attempt']}")
         self._counts(name, old, new)
-        if is_ in OVER and was not in OVER or is_ == "PAUSED" or action == "let_go":
-            self._concluded(action, new)
+        if (is_ in OVER and was not in OVER) or is_ == "PAUSED" or action == "let_go":
+            self._concluded(action, old)
 
     def _counts(self, name: str, old: Item, new: Item) -> None:
         for count in ("succeeded", "failed", "skipped", "position", "cursor"):
@@ -185,21 +209,17 @@ class Watch:
         if done != int_of(new, "position") or done > int_of(new, "total"):
             self.wrong("6", f"{name}: {done} settled at {new['position']} of {new['total']}")
 
-    def _concluded(self, action: str, new: Item) -> None:
+    def _concluded(self, action: str, old: Item) -> None:
         """A worker ends its attempt when no beat of it is on its way any more (section 5)."""
         me = self.hub.current
         if me is None:
             return
-        pk = lease_key(str(new["tenant"]), str(new["subject"])).pk
-        for thread, subject in self.beating.items():
-            if subject == pk and thread.process is me.process and not thread.process.dead:
+        mine = (lease_key(str(old["tenant"]), str(old["subject"])).pk, int_of(old, "fence"))
+        for thread, beat in self.beating.items():
+            if beat == mine and thread.parent is me:
                 self.wrong("heartbeat", f"{action} while a beat of the attempt is in flight")
 
-    def _lease(self, action: str, key: Key, old: Item | None, new: Item | None) -> None:
-        if new is None:
-            self.wrong("2", f"{action}: lease {key.pk} was deleted")
-            return
-        old = old or {}
+    def _lease(self, action: str, key: Key, old: Item, new: Item) -> None:
         fence = int_of(new, "fence")
         if fence < self.fences[key]:
             self.wrong("2", f"{action}: fence of {key.pk} fell from {self.fences[key]} to {fence}")
@@ -270,7 +290,7 @@ class Watch:
             expiry = "an" if "expires_at" in lease else "no"
             self.wrong("3", f"{name} has {expiry} expiry while its job is {job['state']}")
 
-    def _counters(self, action: str, tenant: str) -> None:
+    def _counters(self, action: str, tenant: str, taken: set[str]) -> None:
         for lane in self.queues:
             slots = self.store.peek(Key(f"TENANT#{tenant}", f"SLOTS#{lane}"))
             jobs = [j for j in self.jobs.values() if j["tenant"] == tenant and j["lane"] == lane]
@@ -285,7 +305,7 @@ class Watch:
             if waiting != (real := sum(held(job) for job in jobs)):
                 self.wrong("3", f"{action}: {tenant}/{lane} counts {waiting} held, not {real}")
             limit = self.limits.tenant_slots(lane)
-            if action in {"create", "admit", "requeue"} and flying > limit:
+            if action != "let_go" and lane in taken and flying > limit:
                 self.wrong("3", f"{action}: {tenant}/{lane} has {flying} in flight of {limit}")
 
     # --- deleted messages ---------------------------------------------------------------------
@@ -296,35 +316,36 @@ class Watch:
         message = queue._stored.get(queue._receipts.get(receipt, ""))
         if message is None:
             return
-        if message.receipt != receipt:
-            if not self.stale_deletes_work:
-                return
-            receipt = message.receipt or receipt
-        queue.delete(receipt)
-        self._deleted(message.body)
+        if message.receipt != receipt and not self.stale_deletes_work:
+            return
+        queue.delete(message.receipt or receipt)
+        self._deleted(message.body, self.received[receipt])
 
-    def _deleted(self, body: str) -> None:
-        """Rule 5."""
-        id_ = body.split('"job_id":"')[1].split('"')[0]
+    def _deleted(self, body: str, received: int) -> None:
+        """Rule 5. What was decided from a state the job has left since is fine: leaving that state
+        wrote whatever goes on with the job."""
+        id_ = json.loads(body)["job_id"]
         job = self.jobs.get(id_)
         if job is None:
             self.wrong("5", f"message of unknown job {short(id_)} deleted")
             return
-        state = str(job["state"])
-        if state in OVER:
-            lease = self.store.peek(lease_key(str(job["tenant"]), str(job["subject"])))
-            if job.get("cleanup") or lease.get("job_id") == id_:
-                self.wrong("5", f"message of job {short(id_)} deleted before its clean-up")
-            return
-        if state in {"PAUSED", "SETTLING"} or held(job) or self.announced(id_):
-            return
-        self.wrong("5", f"the only message of job {short(id_)} deleted while it is {state}")
+        excused = needs_no_message(job) or self.excused.get(id_, 0) >= received
+        if not excused and not self.announced(id_):
+            left = " and not cleaned up" if job["state"] in OVER else ""
+            name = f"the only message of job {short(id_)}"
+            self.wrong("5", f"{name} deleted while it is {job['state']}{left}")
 
     def announced(self, id_: str) -> bool:
         """Whether a message or a dispatch row of the job exists."""
         if any(f'"{id_}"' in m.body for q in self.queues.values() for m in q._stored.values()):
             return True
         return any(k.pk == f"JOB#{id_}" and k.sk.startswith("DISPATCH") for k in self.store._items)
+
+
+def needs_no_message(job: Item) -> bool:
+    if job["state"] in OVER:
+        return not job.get("cleanup")
+    return job["state"] in {"PAUSED", "SETTLING"} or held(job)
 
 
 def held(job: Item) -> bool:

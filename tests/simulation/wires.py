@@ -257,9 +257,7 @@ class SimPayloads:
         )
 
     def delete(self, name: str) -> None:
-        self.line.call(
-            Kind.OTHER, "delete payload", lambda: self.inner.delete(name), detail=name
-        )
+        self.line.call(Kind.OTHER, "delete payload", lambda: self.inner.delete(name), detail=name)
 
 
 class SimTelemetry:
