@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from .sources import Entry, Source
     from .store import Item
 
+MAX_LOOKS: Final = 500
+"""How often one chunk is tried; a record is failed long before that."""
 MAX_REPLANS: Final = 3
 """How often a record that somebody else keeps changing is planned again before it is failed."""
 
@@ -94,8 +97,8 @@ class Walker:
 
     def _settle(self, job: Job, entries: Sequence[Entry], plans: dict[str, Plan]) -> Job:
         """Commit the entries, in pieces if the store will not take them at once."""
-        replans = 0
-        while True:
+        replanned: Counter[str] = Counter()
+        for looked in range(MAX_LOOKS):
             try:
                 return self._commit(job, entries, plans)
             except Rejected as rejected:
@@ -105,15 +108,15 @@ class Walker:
                     moved = still_running(self.world, job)
                     if moved.position > job.position:
                         return moved
-                    pause(self.world, replans)
+                    pause(self.world, looked)
                     continue
                 if (bad := self._unwritable(rejected, entries, plans)) is not None:
                     plans |= {each.id: each for each in bad}
                 elif any(reason.why is Why.INVALID for reason in rejected.reasons.values()):
                     return self._split(job, entries, plans)
                 else:
-                    replans += 1
-                    plans |= self._replan(job, rejected, entries, plans, replans)
+                    plans |= self._replan(job, rejected, entries, plans, replanned)
+        raise Transient("the chunk's records keep changing")
 
     def _commit(self, job: Job, entries: Sequence[Entry], plans: dict[str, Plan]) -> Job:
         settled = _first_of_each(entries, plans)
@@ -180,16 +183,20 @@ class Walker:
         rejected: Rejected,
         entries: Sequence[Entry],
         plans: dict[str, Plan],
-        replans: int,
+        replanned: Counter[str],
     ) -> dict[str, Plan]:
         """New plans for the records that somebody else changed since they were read."""
         writing = _writing(entries, plans)
         ids = [p.id for i, p in enumerate(writing) if record_role(i) in rejected.reasons]
         if not ids:
             raise Transient(str(rejected)) from rejected
-        if replans > MAX_REPLANS:
-            return {id_: Plan(id_, Fail("changed by somebody else too often")) for id_ in ids}
-        return insist(self.world, lambda: plan(self.world, job, self.work, ids))
+        replanned.update(ids)
+        given_up = [id_ for id_ in ids if replanned[id_] > MAX_REPLANS]
+        again = [id_ for id_ in ids if replanned[id_] <= MAX_REPLANS]
+        failed = {i: Plan(i, Fail("changed by somebody else too often")) for i in given_up}
+        if not again:
+            return failed
+        return failed | insist(self.world, lambda: plan(self.world, job, self.work, again))
 
     def _measure(self, before: Job, after: Job, started: int) -> None:
         telemetry, lane, operation = self.world.telemetry, after.lane, after.operation

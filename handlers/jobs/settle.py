@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from .errors import FairlaneError, OutcomeUnknown, Refused, Transient
+from .errors import FairlaneError, OutcomeUnknown, Refused, Transient, Why
 from .timing import backoff_ms
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ TRIES: Final = 6
 BASE: Final = 0.05
 CAP: Final = 2.0
 """Seconds between tries; together they stay well under a chunk's time."""
+
+CONTENTION: Final = frozenset({Why.CONFLICT, Why.THROTTLED})
 
 T = TypeVar("T")
 
@@ -94,4 +96,9 @@ def pause(world: World, attempt: int, asked_ms: int | None = None) -> None:
 
 
 def _by_role(roles: list[str], refused: Refused) -> dict[str, Reason]:
-    return {role: reason for role, reason in zip(roles, refused.reasons, strict=False) if reason}
+    """The objections that stay when the contention beside them has passed."""
+    return {
+        role: reason
+        for role, reason in zip(roles, refused.reasons, strict=False)
+        if reason and reason.why not in CONTENTION
+    }

@@ -1,0 +1,54 @@
+"""What a refusal means when several writes objected at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from handlers.jobs.errors import Reason, Refused, Why
+from handlers.jobs.settle import Rejected, carry_out
+from handlers.jobs.store import Check, Key, Present
+from handlers.jobs.transactions import JOB, LEASE, Transaction
+from handlers.memory.job_store import MemoryStore
+from tests.support.world import memory_world
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from handlers.jobs.store import Write
+
+TWO = Transaction(
+    "two",
+    {role: Check(Key(role, "X"), when=(Present("x"),)) for role in (LEASE, JOB)},
+)
+
+
+class Refusing(MemoryStore):
+    """Refuses each transaction for the next of the given reasons, then takes it."""
+
+    def __init__(self, answers: list[list[Reason | None]]) -> None:
+        super().__init__()
+        self.answers = answers
+
+    def transact(self, action: str, writes: Sequence[Write]) -> None:
+        if self.answers:
+            raise Refused(self.answers.pop(0))
+        assert action == "two"
+        assert len(writes) == 2
+
+
+@pytest.mark.parametrize("passing", [Why.CONFLICT, Why.THROTTLED])
+def test_contention_beside_a_failed_condition_is_no_objection(passing: Why) -> None:
+    """A beat on the lease at the moment of a commit must not look like a lost lease."""
+    world = replace(memory_world(), store=Refusing([[Reason(passing), Reason(Why.CONDITION)]]))
+    with pytest.raises(Rejected) as caught:
+        carry_out(world, TWO, applied=lambda: False)
+    assert set(caught.value.reasons) == {JOB}
+
+
+def test_contention_alone_is_tried_again() -> None:
+    store = Refusing([[Reason(Why.CONFLICT), None], [None, Reason(Why.THROTTLED)]])
+    carry_out(replace(memory_world(), store=store), TWO, applied=lambda: False)
+    assert not store.answers
