@@ -114,13 +114,17 @@ APP_MAY_IMPORT: Final = frozenset({"infra", "aws_cdk", "cdk_nag"})
 
 SKELETON: Final = (
     *(f"handlers/{name}.py" for name in ("api", "small_lane", "bootstrap", "settings")),
-    *(f"handlers/{name}/x.py" for name in ("aws", "effects", "memory", "operations", "jobs")),
+    *(
+        f"handlers/{name}/x.py"
+        for name in ("web", "aws", "effects", "memory", "operations", "jobs")
+    ),
     *(f"{name}/__init__.py" for name in ("infra", "scripts")),
 )
 FORBIDDEN: Final = {
     "handlers/api.py": "handlers.small_lane",
     "handlers/bootstrap.py": "handlers.api",
     "handlers/effects/x.py": "handlers.bootstrap",
+    "handlers/jobs/web.py": "handlers.web.x",
     "handlers/aws/x.py": "handlers.memory.x",
     "handlers/memory/x.py": "handlers.effects.x",
     "handlers/settings.py": "handlers.aws.x",
