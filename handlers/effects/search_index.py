@@ -143,8 +143,9 @@ class _Result:
     def take(self, record_id: str, verb: str, said: Mapping[str, Any]) -> None:
         """One item's own answer; that of the whole request was 200 whatever it is."""
         status, error = int(said["status"]), said.get("error") or {}
-        if status < HTTPStatus.BAD_REQUEST or (verb == "delete" and not error):
-            return  # deleting what is not there is a 404 without an error
+        absent = verb == "delete" and status == HTTPStatus.NOT_FOUND and not error
+        if status < HTTPStatus.BAD_REQUEST or absent:
+            return
         if status == HTTPStatus.CONFLICT:
             self.newer.append(record_id)
         elif (
