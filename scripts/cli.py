@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from .commands import demo, jobs, local, opensearch, token, verify
+from .commands import demo, dlq, jobs, local, opensearch, token, verify
 from .local.errors import LocalError
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(jobs.app, name="jobs")
+app.add_typer(dlq.app, name="dlq")
 app.add_typer(local.app, name="local")
 app.add_typer(opensearch.app, name="opensearch")
 app.command("demo")(demo.demo)
