@@ -1,0 +1,52 @@
+"""The load covers every record once, and its two kinds of jobs stay apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from handlers.jobs.limits import Limits
+from scripts.load.plan import Load, plan
+from scripts.local.airports import airports_by_tenant
+
+
+@pytest.fixture(scope="module")
+def load() -> Load:
+    return plan({tenant: list(ids) for tenant, ids in airports_by_tenant().items()})
+
+
+def test_every_record_is_in_exactly_one_bulk_job(load: Load) -> None:
+    listed = Counter((job.tenant, id_) for job in load.bulk for id_ in job.ids)
+    every = {(tenant, id_) for tenant, ids in airports_by_tenant().items() for id_ in ids}
+    assert listed.keys() == every
+    assert set(listed.values()) == {1}
+
+
+def test_each_kind_goes_to_its_lane(load: Load) -> None:
+    limit = Limits().small_max_items
+    assert min(len(job.ids) for job in load.bulk) > limit
+    assert max(len(job.ids) for job in load.small) <= limit
+
+
+def test_no_two_jobs_have_the_same_subject(load: Load) -> None:
+    subjects = Counter((job.tenant, job.subject) for job in (*load.bulk, *load.small))
+    assert set(subjects.values()) == {1}
+
+
+def test_small_jobs_belong_to_tenants_whose_bulk_jobs_come_last(load: Load) -> None:
+    small = {job.tenant for job in load.small}
+    first = {job.tenant for job in load.bulk[:4]}
+    assert len(small) > 1
+    assert small.isdisjoint(first)
+
+
+def test_parts_are_no_larger_than_asked_for() -> None:
+    ids = [f"{number:03}" for number in range(10)]
+    sizes = [len(job.ids) for job in plan({"a": ids}, part=4, small_jobs=1).bulk]
+    assert sizes == [3, 3, 4]
+
+
+def test_a_tenant_with_few_records_lists_none_twice_in_a_job() -> None:
+    [job] = plan({"a": ["1", "2", "3"]}, small_jobs=1, small_items=5).small
+    assert sorted(job.ids) == ["1", "2", "3"]
