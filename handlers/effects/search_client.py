@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth, Urllib3HttpConnection
 from opensearchpy.exceptions import TransportError
+from opensearchpy.serializer import JSONSerializer
 
 from .search_index import RETRY_AFTER
 
 if TYPE_CHECKING:
     from botocore.credentials import Credentials
+    from opensearchpy.serializer import Serializer
 
 TIMEOUT: Final = 10
 """Seconds for one answer. A request and its effect's other calls stay well within
@@ -39,9 +41,11 @@ def search_client(
     credentials: Credentials | None,
     region: str | None,
     connections: int = 10,
+    serializer: Serializer | None = None,
     connection_class: type[Connection] = Connection,
 ) -> OpenSearch:
-    """credentials, region: sign every request (SigV4); without, requests are plain."""
+    """credentials, region: sign every request (SigV4); without, requests are plain. serializer:
+    of JSON, in place of the client's own."""
     signer = Urllib3AWSV4SignerAuth(credentials, region, SERVICE) if credentials else None
     return OpenSearch(
         hosts=[url],
@@ -51,4 +55,5 @@ def search_client(
         max_retries=0,
         retry_on_timeout=False,
         pool_maxsize=connections,
+        serializer=serializer or JSONSerializer(),
     )

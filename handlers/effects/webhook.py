@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, urlsplit
 
 import urllib3
-from urllib3.exceptions import HTTPError
-from urllib3.exceptions import TimeoutError as TimedOut
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from ..jobs.effects import Delivered
 from ..jobs.errors import Transient
@@ -93,7 +92,7 @@ class Webhook:
         for address in addresses(host, port, self._ask, loopback=self._loopback):
             try:
                 return self._send(address, body, headers)
-            except TimedOut as error:
+            except ReadTimeoutError as error:
                 raise Transient(f"{host} did not answer in time") from error
             except HTTPError as error:
                 problem = error

@@ -1,0 +1,234 @@
+"""The webhook's requests, as a server on loopback gets them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import hmac
+import json
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from handlers.effects.webhook import MAX_REPLY, Webhook
+from handlers.jobs.effects import Batch, Projection
+from handlers.jobs.errors import Transient
+from handlers.memory.runtime import START, ManualRuntime
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRET: Final = b"a secret of some length"
+NAME: Final = "hook.example"
+BATCH: Final = Batch("job", 0, "acme", "set_fields", [Projection("a", 2, None)])
+
+
+@dataclass(frozen=True)
+class Got:
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass
+class Receiver:
+    """A server and what it was sent."""
+
+    server: ThreadingHTTPServer
+    status: int = 204
+    headers: Mapping[str, str] = field(default_factory=dict)
+    text: bytes = b""
+    got: list[Got] = field(default_factory=list)
+
+    @property
+    def port(self) -> int:
+        return int(self.server.server_address[1])
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/in?x=1"
+
+
+@contextmanager
+def serving(context: ssl.SSLContext | None = None) -> Iterator[Receiver]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            running.got.append(Got(self.path, dict(self.headers), body))
+            self.send_response(running.status)
+            for name, value in running.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(running.text)))
+            self.end_headers()
+            self.wfile.write(running.text)
+
+        def log_message(self, *_: object) -> None:
+            """Nowhere."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    running = Receiver(server)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield running
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with serving() as running:
+        yield running
+
+
+def hook(receiver: Receiver) -> Webhook:
+    return Webhook(receiver.url, lambda: SECRET, ManualRuntime(), loopback=True)
+
+
+def test_a_delivery_is_signed_and_has_the_chunks_key(receiver: Receiver) -> None:
+    sink = hook(receiver)
+    for _ in range(2):
+        assert sink.deliver(BATCH).refused == {}
+
+    first, second = receiver.got
+    assert first.path == "/in?x=1"
+    assert first.headers["Host"] == f"127.0.0.1:{receiver.port}"
+    assert first.headers["Content-Type"] == "application/json"
+    assert first.headers["Idempotency-Key"] == second.headers["Idempotency-Key"] == "job:0"
+    assert json.loads(first.body)["records"] == [{"id": "a", "version": 2, "gone": True}]
+    timestamp = first.headers["Fairlane-Timestamp"]
+    assert timestamp == str(START // 1000)
+    mac = hmac.new(SECRET, f"{timestamp}.".encode() + first.body, hashlib.sha256).hexdigest()
+    assert first.headers["Fairlane-Signature"] == f"v1={mac}"
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 410, 422])
+def test_what_is_refused_is_refused_for_all_its_records(receiver: Receiver, status: int) -> None:
+    receiver.status, receiver.text = status, b"no\n such  thing"
+    assert hook(receiver).deliver(BATCH).refused == {"a": f"answered {status}: no such thing"}
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+def test_what_may_pass_is_tried_again_when_asked(receiver: Receiver, status: int) -> None:
+    receiver.status, receiver.headers = status, {"Retry-After": "9"}
+    with pytest.raises(Transient) as raised:
+        hook(receiver).deliver(BATCH)
+    assert raised.value.retry_after_ms == 9000
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(receiver: Receiver, status: int) -> None:
+    receiver.status, receiver.headers = status, {"Location": receiver.url}
+    with pytest.raises(Transient, match=f"answered {status}"):
+        hook(receiver).deliver(BATCH)
+    assert len(receiver.got) == 1
+
+
+def test_of_a_long_answer_only_the_start_is_read(receiver: Receiver) -> None:
+    receiver.status, receiver.text = 400, b"x" * (MAX_REPLY * 200)
+    sink = hook(receiver)
+    refused = sink.deliver(BATCH).refused
+    assert len(refused["a"]) == 300
+    receiver.status, receiver.text = 200, b""
+    assert sink.deliver(BATCH).refused == {}
+
+
+def test_nobody_listening_is_tried_again(receiver: Receiver) -> None:
+    with serving() as other:
+        closed = hook(other)
+    with pytest.raises(Transient, match="cannot be reached"):
+        closed.deliver(BATCH)
+
+
+def test_loopback_is_not_called_unless_allowed(receiver: Receiver) -> None:
+    sink = Webhook(receiver.url, lambda: SECRET, ManualRuntime())
+    with pytest.raises(Transient, match="must not be called"):
+        sink.deliver(BATCH)
+    assert receiver.got == []
+
+
+# --- https -------------------------------------------------------------------------------------
+
+
+def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """A server's side for a name, and the only trust there is in it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = made.public_bytes(serialization.Encoding.PEM)
+    file = folder / "server.pem"
+    file.write_bytes(
+        pem
+        + key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(file)
+    return server, ssl.create_default_context(cadata=pem.decode())
+
+
+def test_what_is_called_is_the_address_that_was_checked(tmp_path: Path) -> None:
+    """The name means something else at every look; the certificate is still the name's."""
+    server, trust = certificate(tmp_path, NAME)
+    asked: list[str] = []
+
+    def ask(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return ["127.0.0.1"] if len(asked) == 1 else ["10.0.0.1"]
+
+    with serving(server) as receiver:
+        url = f"https://{NAME}:{receiver.port}/in"
+        sink = Webhook(url, lambda: SECRET, ManualRuntime(), loopback=True, ask=ask, trust=trust)
+        assert sink.deliver(BATCH).refused == {}
+        with pytest.raises(Transient, match="must not be called"):
+            sink.deliver(BATCH)
+        assert asked == [NAME, NAME]
+        [got] = receiver.got
+        assert got.headers["Host"] == f"{NAME}:{receiver.port}"
+
+
+def test_another_names_certificate_is_not_taken(tmp_path: Path) -> None:
+    server, trust = certificate(tmp_path, "other.example")
+    with serving(server) as receiver:
+        url = f"https://{NAME}:{receiver.port}/in"
+        sink = Webhook(
+            url,
+            lambda: SECRET,
+            ManualRuntime(),
+            loopback=True,
+            ask=lambda *_: ["127.0.0.1"],
+            trust=trust,
+        )
+        with pytest.raises(Transient, match="cannot be reached"):
+            sink.deliver(BATCH)
+        assert receiver.got == []
