@@ -1,0 +1,159 @@
+"""Each claim of the demo fails when what it says is not so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from handlers.jobs.model import Lane
+from handlers.jobs.states import State
+from scripts.demo.report import Report, report
+from scripts.load.drive import Duplicate, Run
+from scripts.load.ledger import JobRow, RecordRow
+from scripts.load.plan import Planned
+from scripts.load.truth import Key, Ran
+
+DUPLICATE = Duplicate("b2", 409, "subject_busy", "b2", 0.1, 0, 0, 0)
+
+
+def ran(lane: Lane, id_: str, ids: tuple[str, ...], times: tuple[int, int, int]) -> Ran:
+    created, started, finished = times
+    row = JobRow(
+        id=id_,
+        tenant="t",
+        subject=id_,
+        lane=lane,
+        state=State.SUCCEEDED,
+        total=len(ids),
+        position=len(ids),
+        succeeded=len(ids),
+        failed=0,
+        skipped=0,
+        attempt=1,
+        created_at=created,
+        admitted_at=created,
+        started_at=started,
+        finished_at=finished,
+    )
+    return Ran(Planned("t", id_, ids, Decimal(1)), row)
+
+
+SEEN = Run(
+    bulk=(
+        ran(Lane.BULK, "b0", ("0", "1"), (0, 10, 9000)),
+        ran(Lane.BULK, "b1", ("2", "3"), (0, 20, 9000)),
+        ran(Lane.BULK, "b2", ("4", "5"), (0, 9010, 18000)),
+    ),
+    small=(
+        ran(Lane.SMALL, "s0", ("0",), (1000, 1050, 1060)),
+        ran(Lane.SMALL, "s1", ("2",), (1200, 1300, 1310)),
+    ),
+)
+BEFORE: dict[Key, RecordRow] = {
+    ("t", str(number)): RecordRow(1, None, {"elevation": 5}) for number in range(6)
+}
+
+
+def after(seen: Run) -> dict[Key, RecordRow]:
+    """The table as the jobs' checkpoints say."""
+    found = dict(BEFORE)
+    for job in seen.all:
+        for id_ in job.settled:
+            version = found["t", id_].version + 1
+            found["t", id_] = RecordRow(version, job.row.id, {"elevation": 4 + version})
+    return found
+
+
+def made(
+    seen: Run = SEEN,
+    duplicate: Duplicate = DUPLICATE,
+    cancelled: int = 0,
+    table: Mapping[Key, RecordRow] | None = None,
+) -> Report:
+    return report(
+        seen,
+        duplicate,
+        cancelled,
+        BEFORE,
+        after(seen) if table is None else table,
+        bulk_slots=2,
+        small_slots=2,
+        slo=1000,
+        seconds=1.23,
+    )
+
+
+def test_a_good_run_is_reported_as_one() -> None:
+    good = made()
+    assert good.ok
+    assert all(claim.ok for claim in good.claims)
+    small, bulk = good.lanes[Lane.SMALL], good.lanes[Lane.BULK]
+    assert (small.jobs, small.items, small.dwell_ms.p50, small.dwell_ms.max) == (2, 2, 50, 100)
+    assert (bulk.jobs, bulk.items, bulk.dwell_ms.p95) == (3, 6, 9010)
+    assert good.bulk_slots.share_percent == 100
+    assert good.exactly_once.changes == 8
+
+
+def test_the_shared_queue_has_the_slots_of_both_lanes_and_says_it_is_computed() -> None:
+    shared = made().shared_queue
+    assert (shared.computed, shared.slots) == (True, 4)
+    # Three bulk jobs and four slots: the one left serves both small jobs at once.
+    assert shared.dwell_ms_of_small.max == 0
+
+
+def of_small(**changes: object) -> Run:
+    first, *others = SEEN.small
+    return replace(SEEN, small=(replace(first, row=first.row.model_copy(update=changes)), *others))
+
+
+def of_bulk(number: int, **changes: object) -> Run:
+    jobs = list(SEEN.bulk)
+    jobs[number] = replace(jobs[number], row=jobs[number].row.model_copy(update=changes))
+    return replace(SEEN, bulk=tuple(jobs))
+
+
+def doubled() -> Report:
+    table = after(SEEN)
+    return made(table={**table, ("t", "4"): RecordRow(3, "b2", {"elevation": 7})})
+
+
+DEFECTS: dict[str, Callable[[], Report]] = {
+    "a small job in the bulk lane": lambda: made(of_small(lane=Lane.BULK)),
+    "a small job that failed": lambda: made(of_small(state=State.FAILED)),
+    "a small job that waited": lambda: made(of_small(started_at=4000, finished_at=4010)),
+    "a small job that never started": lambda: made(
+        of_small(state=State.QUEUED, started_at=None, finished_at=None, position=0, succeeded=0)
+    ),
+    "a bulk slot that was free": lambda: made(of_bulk(1, started_at=8000)),
+    "no backlog": lambda: made(of_bulk(2, started_at=900)),
+    "a bulk job that failed": lambda: made(of_bulk(2, state=State.FAILED)),
+    "a record that was skipped": lambda: made(of_bulk(2, skipped=1)),
+    "a duplicate that was taken": lambda: made(duplicate=replace(DUPLICATE, status=202)),
+    "a cancelled job that was none": lambda: made(cancelled=1),
+    "a record changed twice": doubled,
+    "nothing changed at all": lambda: made(table=BEFORE),
+}
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_claim_that_does_not_hold_fails_the_demo(defect: str) -> None:
+    bad = DEFECTS[defect]()
+    assert not bad.ok
+    assert not all(claim.ok for claim in bad.claims)
+
+
+def test_jobs_cancelled_for_time_are_said_to_be() -> None:
+    seen = of_bulk(
+        2,
+        state=State.CANCELLED,
+        started_at=None,
+        finished_at=9500,
+        position=0,
+        succeeded=0,
+    )
+    cut = made(seen, cancelled=1)
+    assert cut.ok
+    assert any("cancelled unstarted, since time was up: 1" in each.expected for each in cut.claims)
