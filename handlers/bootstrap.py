@@ -15,6 +15,7 @@ from .aws.job_store import DynamoStore
 from .aws.lane_queue import SqsLaneQueue
 from .aws.record_store import DynamoRecordStore
 from .aws.runtime import SystemRuntime
+from .aws.table_query import TableQuery
 from .jobs.model import Lane
 from .jobs.ports import World
 from .jobs.record_schema import RecordSchema
@@ -26,8 +27,24 @@ from .telemetry import EmfTelemetry
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from opensearchpy import OpenSearch
+    from opensearchpy.serializer import Serializer
+
     from .jobs.effects import Batch, Delivered
-    from .jobs.ports import PayloadStore, Runtime, Sink, Telemetry
+    from .jobs.filters import Filter
+    from .jobs.ports import (
+        Count,
+        Matches,
+        PayloadStore,
+        RecordQuery,
+        Runtime,
+        Sink,
+        Stored,
+        Telemetry,
+        UploadAddress,
+        UploadStore,
+    )
     from .settings import EffectSettings
 
 
@@ -78,6 +95,8 @@ def make_world(
         limits=settings.limits,
         due_shards=settings.due_shards,
         sinks=sinks_of(settings.effects, schema, runtime, connections=connections),
+        query=_query_of(settings, schema, dynamodb, connections),
+        uploads=_LazyUploads(settings.payload_bucket, settings.limits.max_upload_bytes),
     )
 
 
@@ -102,17 +121,42 @@ def sinks_of(
 def _search_index(
     url: str, settings: EffectSettings, schema: RecordSchema, runtime: Runtime, connections: int
 ) -> Sink:
+    from .effects.search_index import SearchIndex  # noqa: PLC0415  see sinks_of
+
+    client = _search_client(url, settings.search_region, connections)
+    return SearchIndex(client, settings.search_index, schema, runtime)
+
+
+def _search_client(
+    url: str, region: str | None, connections: int, serializer: Serializer | None = None
+) -> OpenSearch:
     from .effects.search_client import search_client  # noqa: PLC0415  see sinks_of
-    from .effects.search_index import SearchIndex  # noqa: PLC0415
 
     session = boto3.Session()
-    client = search_client(
+    return search_client(
         url,
         credentials=session.get_credentials() if url.startswith("https://") else None,
-        region=settings.search_region or session.region_name,
+        region=region or session.region_name,
         connections=connections,
+        serializer=serializer,
     )
-    return SearchIndex(client, settings.search_index, schema, runtime)
+
+
+def _query_of(
+    settings: WorkSettings, schema: RecordSchema, dynamodb: DynamoDBClient, connections: int
+) -> RecordQuery:
+    if settings.query.source == "search":
+        return _LazyQuery(lambda: _search_query(settings, schema, connections))
+    return TableQuery(dynamodb, settings.records_table, schema)
+
+
+def _search_query(settings: WorkSettings, schema: RecordSchema, connections: int) -> RecordQuery:
+    from .aws.search_query import RawNumbers, SearchQuery  # noqa: PLC0415  see sinks_of
+
+    effects = settings.effects
+    url = effects.search_url or ""  # the settings insist on one
+    client = _search_client(url, effects.search_region, connections, RawNumbers())
+    return SearchQuery(client, effects.search_index, schema, settings.query.order_field)
 
 
 def _webhook(url: str, settings: EffectSettings, runtime: Runtime) -> Sink:
@@ -151,6 +195,51 @@ class _Lazy:
     @cached_property
     def _sink(self) -> Sink:
         return self.make()
+
+
+@dataclass
+class _LazyQuery:
+    """``RecordQuery`` whose client is made when it is first needed."""
+
+    make: Callable[[], RecordQuery]
+
+    @property
+    def sorts(self) -> frozenset[str]:
+        return self._query.sorts
+
+    def page(self, tenant: str, filter_: Filter, cursor: str | None, limit: int) -> Matches:
+        return self._query.page(tenant, filter_, cursor, limit)
+
+    def count(self, tenant: str, filter_: Filter, at_most: int) -> Count:
+        return self._query.count(tenant, filter_, at_most)
+
+    @cached_property
+    def _query(self) -> RecordQuery:
+        return self.make()
+
+
+class _LazyUploads:
+    """``UploadStore`` whose client is made when it is first needed."""
+
+    def __init__(self, bucket: str, max_bytes: int) -> None:
+        self._bucket = bucket
+        self._max_bytes = max_bytes
+
+    def address(self, name: str, notes: Mapping[str, str], *, seconds: int) -> UploadAddress:
+        return self._store.address(name, notes, seconds=seconds)
+
+    def look(self, name: str) -> Stored | None:
+        return self._store.look(name)
+
+    def read(self, name: str, version: str, offset: int, length: int) -> bytes:
+        return self._store.read(name, version, offset, length)
+
+    @cached_property
+    def _store(self) -> UploadStore:
+        from .aws.upload_store import S3UploadStore  # noqa: PLC0415  slow to import
+
+        client = boto3.client("s3", config=config(signature="s3v4"))
+        return S3UploadStore(client, self._bucket, max_bytes=self._max_bytes)
 
 
 class _LazyPayloads:

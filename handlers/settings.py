@@ -8,7 +8,7 @@ A missing or bad variable stops the process at start, naming the variable.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -83,6 +83,25 @@ class EffectSettings(BaseModel):
         return self
 
 
+class QuerySettings(BaseModel):
+    """Where the records of a query are looked for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", str_min_length=1)
+
+    source: Literal["table", "search"] = "table"
+    """The record table itself, which reads all records of the tenant, or the search index of the
+    effects, which may be a little behind."""
+    order_field: str | None = None
+    """A field of the documents that never changes, by which a search is walked before the record
+    id; None: by the record id alone."""
+
+    @model_validator(mode="after")
+    def _order_of_a_search(self) -> Self:
+        if self.order_field is not None and self.source != "search":
+            raise ValueError("query_order_field is for query_source = search; a table has its own")
+        return self
+
+
 class WorkSettings(Environment):
     """What the API, both workers and recovery need."""
 
@@ -99,6 +118,7 @@ class WorkSettings(Environment):
     timing: Timing
     limits: Limits = Limits()
     effects: EffectSettings = EffectSettings()
+    query: QuerySettings = QuerySettings()
     bulk_slots: int = Field(default=2, ge=1, le=64)
     """Jobs one bulk worker runs at once."""
     bulk_poll_seconds: int = Field(default=20, ge=1, le=20)
@@ -107,6 +127,8 @@ class WorkSettings(Environment):
     @model_validator(mode="after")
     def _relations(self) -> Self:
         self.timing.check()
+        if self.query.source == "search" and self.effects.search_url is None:
+            raise ValueError("query_source = search needs effects_search_url, which is not set")
         return self
 
 

@@ -16,12 +16,19 @@ READ_TIMEOUT: Final = 6.0
 ATTEMPTS: Final = 3
 
 
-def config(*, long_poll: bool = False, connections: int = 10, attempts: int = ATTEMPTS) -> Config:
+def config(
+    *,
+    long_poll: bool = False,
+    connections: int = 10,
+    attempts: int = ATTEMPTS,
+    signature: str | None = None,
+) -> Config:
     """The configuration of a client.
 
     long_poll: for the SQS client of a worker, whose answers take up to 20 s. connections: threads
     that use the client at once. attempts: tries of one request, with the SDK's own jitter between
-    them; the rules retry on top of that.
+    them; the rules retry on top of that. signature: its version, where the SDK's choice is not
+    good enough.
     """
     return Config(
         connect_timeout=CONNECT_TIMEOUT,
@@ -30,6 +37,7 @@ def config(*, long_poll: bool = False, connections: int = 10, attempts: int = AT
         max_pool_connections=connections,
         tcp_keepalive=True,
         user_agent_extra="fairlane",
+        signature_version=signature,
     )
 
 

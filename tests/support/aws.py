@@ -19,6 +19,8 @@ from handlers.aws.lane_queue import SqsLaneQueue
 from handlers.aws.payload_store import S3PayloadStore
 from handlers.aws.record_store import DynamoRecordStore
 from handlers.aws.runtime import SystemRuntime
+from handlers.aws.table_query import TableQuery
+from handlers.aws.upload_store import S3UploadStore
 from handlers.jobs.record_schema import RecordSchema
 from handlers.jobs.store import Index
 
@@ -50,7 +52,7 @@ def clients() -> Clients:
     return Clients(
         dynamodb=boto3.client("dynamodb", region_name=REGION, config=config()),
         sqs=boto3.client("sqs", region_name=REGION, config=config(long_poll=True)),
-        s3=boto3.client("s3", region_name=REGION, config=config()),
+        s3=boto3.client("s3", region_name=REGION, config=config(signature="s3v4")),
     )
 
 
@@ -144,6 +146,14 @@ def record_store(
 
 def payload_store(made: Clients) -> S3PayloadStore:
     return S3PayloadStore(made.s3, BUCKET, prefix="payloads/")
+
+
+def upload_store(made: Clients, *, max_bytes: int = 10 * 1024**2) -> S3UploadStore:
+    return S3UploadStore(made.s3, BUCKET, max_bytes=max_bytes)
+
+
+def table_query(made: Clients, schema: RecordSchema | None = None) -> TableQuery:
+    return TableQuery(made.dynamodb, RECORDS, schema or RecordSchema())
 
 
 def lane_queue(made: Clients, name: str = "queue") -> SqsLaneQueue:

@@ -16,9 +16,11 @@ from handlers.jobs.timing import LaneTiming, Timing
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.lane_queue import MemoryLaneQueue
 from handlers.memory.payload_store import MemoryPayloadStore
+from handlers.memory.record_query import MemoryRecordQuery
 from handlers.memory.record_store import MemoryRecordStore
 from handlers.memory.runtime import ManualRuntime
 from handlers.memory.telemetry import MemoryTelemetry
+from handlers.memory.uploads import MemoryUploadStore
 from handlers.operations.registry import all_operations
 
 from . import aws
@@ -57,6 +59,8 @@ class MemoryWorld(World):
     runtime: ManualRuntime
     telemetry: MemoryTelemetry
     dead_letters: Mapping[Lane, MemoryLaneQueue]
+    query: MemoryRecordQuery
+    uploads: MemoryUploadStore
 
 
 def memory_world(
@@ -78,6 +82,8 @@ def memory_world(
         queues={lane: _queue(runtime, lane, timing, dead[lane]) for lane in Lane},
         dead_letters=dead,
         payloads=MemoryPayloadStore(),
+        query=MemoryRecordQuery(store),
+        uploads=MemoryUploadStore(),
         runtime=runtime,
         telemetry=MemoryTelemetry(),
         operations=all_operations() if operations is None else operations,
@@ -107,6 +113,8 @@ def moto_world(
             records=aws.record_store(made, runtime),
             queues={lane: SqsLaneQueue(made.sqs, url) for lane, url in urls.items()},
             payloads=aws.payload_store(made),
+            query=aws.table_query(made),
+            uploads=aws.upload_store(made),
             runtime=runtime,
             telemetry=MemoryTelemetry(),
             operations=all_operations() if operations is None else operations,
