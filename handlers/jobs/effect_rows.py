@@ -37,7 +37,7 @@ def settle(world: World, effect: Effect, ran: Ran, lane: Lane) -> bool:
     try:
         if not ran.todo:
             _done(world, effect, ran)
-        elif effect.tries + 1 >= world.limits.max_effect_tries:
+        elif effect.tries_after >= world.limits.max_effect_tries:
             _park(world, effect, ran, lane)
         else:
             _again(world, effect, ran)
@@ -51,7 +51,7 @@ def settle(world: World, effect: Effect, ran: Ran, lane: Lane) -> bool:
             job_id=effect.job_id,
             tenant=effect.tenant,
             position=effect.position,
-            tries=effect.tries + 1,
+            tries=effect.tries_after,
             why=ran.error,
         )
     return not ran.todo
@@ -69,7 +69,7 @@ def claim(world: World, effect: Effect, due_at: int) -> Effect:
         when=(Equals(Index.DUE.sk, due_at), Equals("tries", effect.tries)),
     )
     carry_out(world, Transaction("claim_effect", {EFFECT: update}), applied=lambda: False)
-    return replace(effect, tries=effect.tries + 1)
+    return replace(effect, tries=effect.tries + 1, claimed_until=until)
 
 
 def unpark(world: World, effect: Effect) -> None:
@@ -99,7 +99,9 @@ def unpark(world: World, effect: Effect) -> None:
 
 def _mine(effect: Effect) -> When:
     """Nobody claimed or finished it since it was read."""
-    return (Equals("tries", effect.tries),)
+    tries = Equals("tries", effect.tries)
+    until = effect.claimed_until
+    return (tries,) if until is None else (tries, Equals(Index.DUE.sk, until))
 
 
 def _done(world: World, effect: Effect, ran: Ran) -> None:
@@ -169,7 +171,7 @@ def _again(world: World, effect: Effect, ran: Ran) -> None:
             set={
                 "todo": effects.todo_item(ran.todo),
                 "last_error": ran.error,
-                "tries": effect.tries + 1,
+                "tries": effect.tries_after,
                 Index.DUE.sk: at,
             },
             when=_mine(effect),
@@ -191,7 +193,7 @@ def _park(world: World, effect: Effect, ran: Ran, lane: Lane) -> None:
             set={
                 "todo": effects.todo_item(ran.todo),
                 "last_error": ran.error,
-                "tries": effect.tries + 1,
+                "tries": effect.tries_after,
                 "parked": True,
                 **items.due(items.PARKED, job.id, world.runtime.now(), world.due_shards),
             },
@@ -219,7 +221,9 @@ def _park(world: World, effect: Effect, ran: Ran, lane: Lane) -> None:
 def _write(world: World, effect: Effect, transaction: Transaction) -> None:
     def applied() -> bool:
         row = world.store.get(items.effect_key(effect.job_id, effect.position))
-        return row is None or effects.effect_from(row).tries > effect.tries
+        if row is None or effects.effect_from(row).tries > effect.tries:
+            return True
+        return effect.claimed_until is not None and row[Index.DUE.sk] != effect.claimed_until
 
     carry_out(world, transaction, applied)
 

@@ -89,7 +89,15 @@ class Effect:
     todo: Mapping[str, frozenset[str] | None]
     """Sinks that have not taken everything, with the ids still to send; None means all."""
     tries: int = 0
+    """Begun by recovery, or ended by the worker that committed the chunk."""
     parked: bool = False
+    claimed_until: int | None = None
+    """When the claim of the run that has it ends; its try is counted already."""
+
+    @property
+    def tries_after(self) -> int:
+        """Once the run that is about to be settled has been counted."""
+        return self.tries + (self.claimed_until is None)
 
 
 @dataclass(frozen=True)
@@ -265,13 +273,9 @@ def wait_ms(world: World, effect: Effect, ran: Ran) -> int:
     """How long until the next try."""
     timing = world.timing
     return backoff_ms(
-        effect.tries,
+        effect.tries_after - 1,
         base=timing.effect_retry_base,
         cap=timing.effect_retry_cap,
         random=world.runtime.random(),
         asked_ms=ran.retry_after_ms,
     )
-
-
-def after_run(effect: Effect, ran: Ran) -> Effect:
-    return replace(effect, todo=ran.todo, tries=effect.tries + 1)
