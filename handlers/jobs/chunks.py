@@ -102,9 +102,9 @@ class Walker:
             try:
                 return self._commit(job, entries, plans)
             except Rejected as rejected:
-                if LEASE in rejected.reasons:
+                if _moved(rejected, LEASE):
                     raise OwnershipLost from rejected
-                if JOB in rejected.reasons:
+                if _moved(rejected, JOB):
                     moved = still_running(self.world, job)
                     if moved.position > job.position:
                         return moved
@@ -204,6 +204,13 @@ class Walker:
         telemetry.duration(Measure.CHUNK_TIME, taken, lane=lane, operation=operation)
         count = after.position - before.position
         telemetry.count(Measure.ITEMS, count, lane=lane, operation=operation)
+
+
+def _moved(rejected: Rejected, role: str) -> bool:
+    """The item was not as this attempt left it. A request that could not even be read objects to
+    every write, and says nothing of any."""
+    reason = rejected.reasons.get(role)
+    return reason is not None and reason.why is not Why.INVALID
 
 
 def _first_of_each(entries: Sequence[Entry], plans: dict[str, Plan]) -> list[Plan]:
