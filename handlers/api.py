@@ -14,6 +14,7 @@ from .bootstrap import work_settings, world
 from .jobs import control
 from .jobs.errors import Transient
 from .jobs.model import Job
+from .jobs.replay import replay
 from .jobs.submit import Busy
 from .web.creating import Creation, busy
 from .web.pages import jobs_page
@@ -90,6 +91,11 @@ def resume_job(job_id: str) -> Response[str]:
 @app.post("/v1/jobs/<job_id>/retry")
 def retry_job(job_id: str) -> Response[str]:
     return _controlled(control.retry, job_id)
+
+
+@app.post("/v1/jobs/<job_id>/effects/replay")
+def replay_effects(job_id: str) -> Response[str]:
+    return _controlled(replay, job_id)
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DISPATCH: Final = "dispatch"
 EFFECT: Final = "effect"
+EFFECT_PREFIX: Final = "EFFECT#"
 PARKED: Final = "parked"
 """Effects that were given up: found by whoever asks for them, not by recovery."""
 LEASE: Final = "lease"
@@ -56,7 +57,7 @@ def outcome_key(job_id: str, position: int) -> Key:
 
 
 def effect_key(job_id: str, position: int) -> Key:
-    return Key(f"JOB#{job_id}", f"EFFECT#{position:012}")
+    return Key(f"JOB#{job_id}", f"{EFFECT_PREFIX}{position:012}")
 
 
 def refused_key(job_id: str, position: int, tries: int) -> Key:

@@ -42,6 +42,7 @@ def job_view(job: Job) -> dict[str, Any]:
         "failed": job.failed,
         "skipped": job.skipped,
         "percent": percent(job),
+        "effects": effects(job),
         "attempt": job.attempt,
         "created_at": timestamp(job.created_at),
         "started_at": timestamp(job.started_at),
@@ -59,6 +60,18 @@ def percent(job: Job) -> int | None:
     if job.total is None:
         return None
     return 100 if job.total == 0 else job.position * 100 // job.total
+
+
+def effects(job: Job) -> dict[str, int] | None:
+    """Chunks whose effects are open, done and parked, and records that were refused outside; None
+    while there are no effects."""
+    counts = {
+        "open": job.effects_open,
+        "done": job.effects_done,
+        "parked": job.effects_parked,
+        "refused": job.effects_refused,
+    }
+    return counts if any(counts.values()) else None
 
 
 def selection(job: Job) -> str:
