@@ -1,10 +1,13 @@
-"""How much of everything: one home for sizes and counts."""
+"""How much of everything: one home for counts and for the sizes of a job's parts. What the layers
+around it take is in ``sizes``."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from .sizes import INLINE_IDS, S3_POST
 
 CHUNK_OVERHEAD: Final = 4
 """Writes of a chunk's transaction that are not records: lease, job, effect row, outcome row."""
@@ -35,11 +38,6 @@ QUERY_PAGE: Final = 1000
 MAX_LINE_BYTES: Final = 1024 * 1024
 """One line of an uploaded file, or one CSV record over several lines."""
 
-EVENT_LIMIT: Final = 6_291_456
-"""Bytes of the Lambda event as JSON (measured; aws-facts: the body is an escaped string in it)."""
-EVENT_RESERVE: Final = 131_072
-"""Bytes of that event kept for headers and request context."""
-
 
 class Limits(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,10 +45,10 @@ class Limits(BaseModel):
     small_max_items: int = Field(default=100, ge=1)
     """Known items up to this many go to the small lane."""
     chunk_size: int = Field(default=MAX_CHUNK, ge=1, le=MAX_CHUNK)
-    max_inline_ids: int = Field(default=100_000, ge=1)
-    """Ids in one request."""
-    max_upload_bytes: int = Field(default=256 * 1024**2, ge=1, le=5 * 1024**3)
-    """An uploaded file as it is stored (S3 takes at most 5 GB by POST)."""
+    max_inline_ids: int = Field(default=INLINE_IDS, ge=1)
+    """Ids in one request. Its body has a limit of its own (``sizes.BODY``), whatever this says."""
+    max_upload_bytes: int = Field(default=256 * 1024**2, ge=1, le=S3_POST)
+    """An uploaded file as it is stored."""
     max_expanded_bytes: int = Field(default=2 * 1024**3, ge=1)
     """The same file once it is decompressed."""
     upload_seconds: int = Field(default=3600, ge=60, le=7 * 86_400)

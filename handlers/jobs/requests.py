@@ -23,6 +23,7 @@ from .names import bad_text
 from .traversal import Asked
 
 SELECTIONS: Final = ("ids", "upload_id", "query")
+UPLOAD_INSTEAD: Final = "more ids go into a file, by POST /v1/uploads"
 UPLOAD_ID: Final = r"^[0-9a-f]{32}$"
 MAX_LABELS: Final = 10
 MAX_DEPTH: Final = 32
@@ -133,8 +134,7 @@ def accept(content: Mapping[str, Any], operations: Operations, *, max_ids: int) 
     if isinstance(listed, list) and len(listed) > max_ids:
         raise TooLarge(
             "ids",
-            f"{len(listed)} ids, at most {max_ids} fit in a request; "
-            "more go into a file, by POST /v1/uploads",
+            f"{len(listed)} ids, at most {max_ids} fit in a request; {UPLOAD_INSTEAD}",
         )
     try:
         request = JobRequest.model_validate(content)

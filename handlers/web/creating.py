@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from ..jobs.exact import exact_json
-from ..jobs.limits import EVENT_LIMIT, EVENT_RESERVE
 from ..jobs.names import bad_text
-from ..jobs.requests import BadRequest, accept, parse
+from ..jobs.requests import UPLOAD_INSTEAD, BadRequest, accept, parse
+from ..jobs.sizes import BODY, body_bytes
 from ..jobs.submit import Busy, submit
 from .problems import Problem, bad_request, refused
 from .views import job_view, location
@@ -48,13 +47,12 @@ class Creation:
 
     def accepted(self, body: str) -> Accepted:
         """The checked body. Raises Problem."""
-        size = len(json.dumps(body))
-        if size > EVENT_LIMIT - EVENT_RESERVE:
+        size = body_bytes(body)
+        if size > BODY:
             raise Problem(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 "too_large",
-                f"the body takes {size} bytes in transit, "
-                f"at most {EVENT_LIMIT - EVENT_RESERVE} are allowed",
+                f"the body has {size} bytes, at most {BODY} are allowed; {UPLOAD_INSTEAD}",
                 field="body",
             )
         try:

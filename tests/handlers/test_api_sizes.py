@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from handlers.jobs.limits import EVENT_LIMIT, EVENT_RESERVE, Limits
+from handlers.jobs.limits import Limits
+from handlers.jobs.sizes import BODY, INLINE_IDS
 from tests.handlers.deployment import Deployment, deployed, job
 
 
@@ -17,24 +18,53 @@ def test_one_id_more_than_allowed_is_too_large(monkeypatch: pytest.MonkeyPatch) 
         answer = stack.create(ids)
         assert (answer.status, answer.body["field"]) == (413, "ids")
         assert "at most 150" in answer.body["detail"]
+        assert "POST /v1/uploads" in answer.body["detail"]
         assert stack.everything() == before
         assert stack.create(ids[:150]).status == 202
 
 
-@pytest.mark.parametrize("letter", ["x", "é", "😀"], ids=["ascii", "two bytes", "four bytes"])
-def test_c50_size_in_transit_decides_never_an_unexplained_error(
-    stack: Deployment, letter: str
+@pytest.mark.parametrize("escaped", [False, True], ids=["raw", "escaped"])
+@pytest.mark.parametrize("letter", ["x", "é", "あ", "😀"])
+def test_c50_bytes_as_sent_decide_never_an_unexplained_error(
+    stack: Deployment, letter: str, *, escaped: bool
 ) -> None:
-    """A character outside ASCII takes 6 or 12 bytes in the function's event."""
-    limit = EVENT_LIMIT - EVENT_RESERVE
-    body = json.dumps(job([f"{n:03}{letter * 30}" for n in range(1000)]), ensure_ascii=False)
-    padding = " " * (limit - len(json.dumps(body)))
+    """Ids of 60 bytes or more, as few or as many as fill the limit, whatever each is written as."""
+    body = filled(stack, letter, ascii_only=escaped)
+    assert len(body.encode()) == BODY
     before = stack.everything()
-    answer = stack.call("POST", "/v1/jobs", f"{body}{padding} ")
+    answer = stack.call("POST", "/v1/jobs", body + " ")
     assert (answer.status, answer.body["field"]) == (413, "body")
-    assert f"at most {limit}" in answer.body["detail"]
+    assert f"at most {BODY} are" in answer.body["detail"]
+    assert "POST /v1/uploads" in answer.body["detail"]
     assert stack.everything() == before
-    assert stack.call("POST", "/v1/jobs", f"{body}{padding}").status == 202
+    answer = stack.call("POST", "/v1/jobs", body)
+    assert (answer.status, answer.body["total"]) == (202, len(json.loads(body)["ids"]))
+
+
+def filled(stack: Deployment, letter: str, *, ascii_only: bool) -> str:
+    """A body of exactly as many bytes as are allowed; what no id fills is blank."""
+    size = len(json.dumps(letter, ensure_ascii=ascii_only).encode()) - 2
+    one = "%05d" + letter * max(60 // size, 1)
+    beside = len(json.dumps(job([])).encode())
+    count = (BODY - beside) // (len(json.dumps(one % 0, ensure_ascii=ascii_only).encode()) + 1)
+    assert count <= stack.world.limits.max_inline_ids
+    text = json.dumps(
+        job([one % n for n in range(count)]), ensure_ascii=ascii_only, separators=(",", ":")
+    )
+    return text + " " * (BODY - len(text.encode()))
+
+
+@pytest.mark.parametrize("past", [0, 1])
+def test_c50_as_many_uuids_as_the_table_says_and_no_more(stack: Deployment, past: int) -> None:
+    ids = [f"{n:036}" for n in range(INLINE_IDS + past)]
+    before = stack.everything()
+    answer = stack.call("POST", "/v1/jobs", json.dumps(job(ids), separators=(",", ":")))
+    if not past:
+        assert (answer.status, answer.body["total"]) == (202, INLINE_IDS)
+        return
+    assert (answer.status, answer.body["field"]) == (413, "ids")
+    assert "POST /v1/uploads" in answer.body["detail"]
+    assert stack.everything() == before
 
 
 @pytest.mark.parametrize("size", [7_900, 8_300, 70_000, 1_000_000])
