@@ -21,26 +21,35 @@ TIMEOUT_S: Final = 60.0
 POLL_S: Final = 0.5
 MAX_PAGE: Final = 200
 TRIES_AGAIN: Final = 3
+BACKOFF: Final = 0.2
+"""Seconds, doubled with every try; a Retry-After goes before it."""
 TOO_MANY: Final = 429
 UNAVAILABLE: Final = 503
 FIRST_ERROR: Final = 400
 
 
-def _retries(*statuses: int, lost_replies: bool) -> Retry:
-    return Retry(
-        total=TRIES_AGAIN,
-        read=None if lost_replies else 0,
-        other=0,
-        redirect=0,
-        status_forcelist=statuses,
-        allowed_methods=None,
-        backoff_factor=0.2,
-        raise_on_status=False,
-    )
+class _OfThrottled(Retry):
+    # By default a 503 with a Retry-After is sent again too, whatever the method.
+    RETRY_AFTER_STATUS_CODES = frozenset({TOO_MANY})
 
 
-ASKING: Final = _retries(TOO_MANY, UNAVAILABLE, lost_replies=True)
-ORDERING: Final = _retries(TOO_MANY, lost_replies=False)
+ASKING: Final = Retry(
+    total=TRIES_AGAIN,
+    redirect=0,
+    status_forcelist=(TOO_MANY, UNAVAILABLE),
+    backoff_factor=BACKOFF,
+    raise_on_status=False,
+)
+ORDERING: Final = _OfThrottled(
+    total=TRIES_AGAIN,
+    read=0,
+    other=0,
+    redirect=0,
+    status_forcelist=(TOO_MANY,),
+    allowed_methods=None,
+    backoff_factor=BACKOFF,
+    raise_on_status=False,
+)
 """A throttled request never reached Fairlane. What became of any other is for the caller to find
 out: sent again it could meet its own job in the way."""
 

@@ -89,7 +89,7 @@ class Driver:
                 advance(1)
         slots = self.ledger.bulk_slots
         with self._step("Waiting until every bulk slot works"):
-            self._until(lambda jobs: len(_running(jobs)) >= slots, FULL_WITHIN_S)
+            self._until(lambda jobs: self._begun(jobs) >= slots, FULL_WITHIN_S)
 
     def submit_small(self) -> None:
         """One after another, at the load's pace."""
@@ -178,6 +178,10 @@ class Driver:
             return problem.status, problem.code, problem.active_job_id, seconds
         return 202, "accepted", taken.id, time.perf_counter() - start
 
+    def _begun(self, jobs: Mapping[str, JobRow]) -> int:
+        """Bulk jobs that a slot took. More of them wait, so a slot that ended one has the next."""
+        return sum(jobs[job_id].started_at is not None for _, job_id in self._bulk)
+
     def _holding(self, jobs: Mapping[str, JobRow]) -> tuple[Planned, str]:
         """The bulk job that has its subject for the longest time still: the last one waiting."""
         active = [
@@ -211,7 +215,3 @@ class Driver:
                     "logs are in the stack's folder while it is up (fairlane local status)"
                 )
             time.sleep(LOOK_S)
-
-
-def _running(jobs: Mapping[str, JobRow]) -> list[JobRow]:
-    return [row for row in jobs.values() if row.lane is Lane.BULK and row.state is State.RUNNING]

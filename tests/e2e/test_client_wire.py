@@ -1,0 +1,135 @@
+"""What the client sends and what it sends again, seen by a server on loopback."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from scripts.client import ApiProblem, Client, NewJob, Unreachable
+
+VIEW = {
+    "id": "j1",
+    "url": "/v1/jobs/j1",
+    "operation": "set_fields",
+    "subject": "products",
+    "lane": "small",
+    "state": "QUEUED",
+    "total": 2,
+    "created_at": "2026-01-02T03:04:05.678Z",
+}
+OK = (200, json.dumps(VIEW))
+TOO_MANY = (429, "{}")
+UNAVAILABLE = (503, json.dumps({"code": "unavailable", "detail": "later"}))
+NO_REPLY = (0, "")
+"""The connection is closed after the request arrived."""
+
+JOB = NewJob(operation="set_fields", subject="products", ids=["1"], params={"fields": {"a": None}})
+
+
+@dataclass
+class Api:
+    """Answers what it is told to, in order, and remembers what was asked."""
+
+    answers: list[tuple[int, str]]
+    asked: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
+    url: str = ""
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    state = Api([])
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            length = int(self.headers.get("content-length") or 0)
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            state.asked.append((self.command, self.path, headers, self.rfile.read(length)))
+            status, body = state.answers.pop(0)
+            if status:
+                self.send_response(status)
+                self.send_header("content-length", str(len(body)))
+                self.send_header("retry-after", "0")
+                self.end_headers()
+                self.wfile.write(body.encode())
+            self.close_connection = True
+
+        do_GET = do_POST = answer  # noqa: N815  the server's own names
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        state.url = f"http://127.0.0.1:{server.server_port}/stage"
+        yield state
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def client(api: Api) -> Iterator[Client]:
+    made = Client(api.url, "secret")
+    yield made
+    made.close()
+
+
+def test_a_submission_carries_token_key_and_body(api: Api, client: Client) -> None:
+    api.answers = [OK]
+    assert client.submit(JOB, idempotency_key="k").id == "j1"
+    [(method, path, headers, body)] = api.asked
+    assert (method, path) == ("POST", "/stage/v1/jobs")
+    assert headers["authorization"] == "Bearer secret"
+    assert headers["idempotency-key"] == "k"
+    assert headers["content-type"] == "application/json"
+    assert json.loads(body)["params"] == {"fields": {"a": None}}
+
+
+def test_an_id_cannot_leave_its_place_in_the_path(api: Api, client: Client) -> None:
+    api.answers = [OK]
+    client.cancel("../x?y#z")
+    assert api.asked[0][1] == "/stage/v1/jobs/..%2Fx%3Fy%23z/cancel"
+
+
+def test_what_was_throttled_is_sent_again(api: Api, client: Client) -> None:
+    api.answers = [TOO_MANY, TOO_MANY, OK]
+    assert client.submit(JOB).id == "j1"
+    assert len({body for *_, body in api.asked}) == 1
+
+
+def test_a_question_is_asked_again(api: Api, client: Client) -> None:
+    api.answers = [UNAVAILABLE, NO_REPLY, OK]
+    assert client.get("j1").id == "j1"
+
+
+def test_a_submission_whose_fate_is_unknown_is_not_sent_again(api: Api, client: Client) -> None:
+    api.answers = [NO_REPLY, OK]
+    with pytest.raises(Unreachable, match="did not answer"):
+        client.submit(JOB)
+    assert len(api.asked) == 1
+
+
+def test_an_unavailable_dependency_is_the_callers_to_judge(api: Api, client: Client) -> None:
+    api.answers = [UNAVAILABLE, OK]
+    with pytest.raises(ApiProblem) as caught:
+        client.submit(JOB)
+    assert (caught.value.code, caught.value.retry_after) == ("unavailable", 0)
+    assert len(api.asked) == 1
+
+
+def test_throttling_that_goes_on_is_a_problem(api: Api, client: Client) -> None:
+    api.answers = [TOO_MANY] * 4
+    with pytest.raises(ApiProblem, match="http_429"):
+        client.get("j1")
+
+
+@pytest.mark.parametrize("body", ["<html>", "[]", '{"id": 1}', ""])
+def test_an_answer_of_something_else_is_no_job(api: Api, client: Client, body: str) -> None:
+    api.answers = [(200, body)]
+    with pytest.raises(Unreachable, match="does not answer like"):
+        client.get("j1")

@@ -1,0 +1,96 @@
+"""``fairlane jobs`` against the deployed API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from scripts.cli import app
+from scripts.local import airports
+from scripts.local.stack import LocalStack
+
+TENANT = "jobs-command"
+IDS = ("007", "07", "Ä b")
+
+Fairlane: TypeAlias = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def fairlane(stack: LocalStack) -> Fairlane:
+    """``fairlane jobs`` as a tenant with three records."""
+    some = list(airports.airports_by_tenant()["islands"].values())[: len(IDS)]
+    airports.load(
+        stack.clients.dynamodb,
+        stack.deployed.outputs["RecordsTable"],
+        tenants={TENANT: dict(zip(IDS, some, strict=True))},
+    )
+    env = {"FAIRLANE_URL": stack.api.url, "FAIRLANE_TOKEN": stack.issuer.token(TENANT)}
+
+    def run(*arguments: str, typed: str | None = None) -> Result:
+        return CliRunner().invoke(app, ["jobs", *arguments], env=env, input=typed)
+
+    return run
+
+
+ADJUST = ("submit", "--operation", "adjust_number", "--param", 'field="elevation"', "--json")
+
+
+def last(result: Result) -> dict[str, object]:
+    """The last line of what was printed."""
+    printed: dict[str, object] = json.loads(result.stdout.splitlines()[-1])
+    return printed
+
+
+def test_a_job_is_submitted_awaited_shown_and_listed(fairlane: Fairlane) -> None:
+    arguments = (*ADJUST, "--subject", "whole", "--param", "add=0.5", "--ids-file", "-", "--wait")
+    result = fairlane(*arguments, typed="\n".join(IDS))
+    assert result.exit_code == 0, result.output
+    ended = last(result)
+    assert (ended["state"], ended["succeeded"], ended["lane"]) == ("SUCCEEDED", 3, "small")
+    assert last(fairlane("get", str(ended["id"]), "--json")) == ended
+    assert last(fairlane("watch", str(ended["id"]), "--json")) == ended
+    listed = [json.loads(line) for line in fairlane("list", "--json").stdout.splitlines()]
+    assert ended in listed
+
+
+def test_a_job_over_failing_records_says_so(fairlane: Fairlane) -> None:
+    """A record that is not there fails alone."""
+    arguments = (*ADJUST, "--subject", "gone", "--param", "add=1", "--id", "nowhere", "--id", "07")
+    ended = last(fairlane(*arguments, "--wait"))
+    assert (ended["total"], ended["succeeded"]) == (2, 1)
+
+
+def test_an_idempotency_key_brings_the_same_job(fairlane: Fairlane) -> None:
+    arguments = (*ADJUST, "--subject", "key", "--param", "add=1", "--id", "07")
+    ids = {last(fairlane(*arguments, "--idempotency-key", "k"))["id"] for _ in range(2)}
+    assert len(ids) == 1
+
+
+def test_a_bad_parameter_is_named(fairlane: Fairlane) -> None:
+    result = fairlane(*ADJUST, "--subject", "bad", "--param", 'add="much"', "--id", "07")
+    assert result.exit_code == 1
+    error = last(result)["error"]
+    assert isinstance(error, dict)
+    assert (error["status"], error["field"]) == (400, "params.add")
+
+
+@pytest.mark.parametrize("verb", ["cancel", "pause", "resume", "retry"])
+def test_a_job_that_has_ended_cannot_be_controlled(fairlane: Fairlane, verb: str) -> None:
+    arguments = (*ADJUST, "--subject", f"ended-{verb}", "--param", "add=1", "--id", "07", "--wait")
+    ended = last(fairlane(*arguments))
+    result = fairlane(verb, str(ended["id"]), "--json")
+    assert result.exit_code == 1
+    error = last(result)["error"]
+    assert isinstance(error, dict)
+    assert (error["status"], error["code"]) == (409, "not_possible")
+    assert fairlane(verb, str(ended["id"])).exit_code == 1
+
+
+def test_a_job_of_somebody_else_is_not_there(fairlane: Fairlane) -> None:
+    result = fairlane("get", "0" * 32)
+    assert result.exit_code == 1
+    assert "not_found" in result.stderr
