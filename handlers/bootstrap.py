@@ -257,9 +257,12 @@ class _LazyPayloads:
     def delete(self, name: str) -> None:
         self._store.delete(name)
 
+    def link(self, name: str, *, file_name: str, seconds: int) -> str:
+        return self._store.link(name, file_name=file_name, seconds=seconds)
+
     @cached_property
     def _store(self) -> PayloadStore:
         # S3's transfer code is slow to import.
         from .aws.payload_store import S3PayloadStore  # noqa: PLC0415
 
-        return S3PayloadStore(boto3.client("s3", config=config()), self._bucket)
+        return S3PayloadStore(boto3.client("s3", config=config(signature="s3v4")), self._bucket)

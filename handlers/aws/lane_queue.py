@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from ..jobs.errors import ReceiptExpired, Transient
-from ..jobs.ports import Delivery
+from ..jobs.ports import Delivery, Depth
 from ..jobs.timing import SECOND, VISIBILITY_CAP
 from .clients import LONGEST_POLL
 from .errors import reading, sending, using_receipt
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ..jobs.messages import Message
 
 MAX_BATCH: Final = 10
+WAITING: Final = "ApproximateNumberOfMessages"
+IN_FLIGHT: Final = "ApproximateNumberOfMessagesNotVisible"
 
 
 class SqsLaneQueue:
@@ -71,6 +73,14 @@ class SqsLaneQueue:
         # A handle that is too old to be valid says no less than a success with an old one.
         with suppress(ReceiptExpired), using_receipt():
             self._client.delete_message(QueueUrl=self._url, ReceiptHandle=receipt)
+
+    def depth(self) -> Depth:
+        with reading():
+            answer = self._client.get_queue_attributes(
+                QueueUrl=self._url, AttributeNames=[WAITING, IN_FLIGHT]
+            )
+        counts = answer["Attributes"]
+        return Depth(int(counts[WAITING]), int(counts[IN_FLIGHT]))
 
 
 def _entry(position: int, message: Message) -> SendMessageBatchRequestEntryTypeDef:

@@ -1,4 +1,4 @@
-"""Stored id lists in S3."""
+"""Stored id lists and reports in S3."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _IN_CALLER: Final = TransferConfig(use_threads=False)
 
 
 class S3PayloadStore:
-    """``PayloadStore`` on one bucket. prefix: put before every name."""
+    """``PayloadStore`` on one bucket. prefix: put before every name. The client has to sign with
+    ``s3v4``: what it signs by default, new regions refuse."""
 
     def __init__(self, client: S3Client, bucket: str, prefix: str = "") -> None:
         self._client = client
@@ -55,6 +56,17 @@ class S3PayloadStore:
     def delete(self, name: str) -> None:
         with reading():
             self._client.delete_object(Bucket=self._bucket, Key=self._prefix + name)
+
+    def link(self, name: str, *, file_name: str, seconds: int) -> str:
+        return self._client.generate_presigned_url(
+            "get_object",
+            Params={
+                "Bucket": self._bucket,
+                "Key": self._prefix + name,
+                "ResponseContentDisposition": f'attachment; filename="{file_name}"',
+            },
+            ExpiresIn=seconds,
+        )
 
 
 class _Stream(RawIOBase):

@@ -131,6 +131,8 @@ def _resume(world: World, job: Job) -> Answer:
 def _retry(world: World, job: Job) -> Answer:
     if job.state is not State.FAILED:
         return NotPossible(job, f"only a failed job can be retried; it is {job.state}")
+    if job.retried_by is not None:
+        return NotPossible(job, f"job {job.retried_by} tries its failed records again")
     lease = insist(world, lambda: read_lease(world, job))
     if lease is None:
         return NotPossible(job, "its subject is gone")

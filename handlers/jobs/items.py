@@ -25,6 +25,8 @@ PARKED: Final = "parked"
 LEASE: Final = "lease"
 ADMIT: Final = "admit"
 CLEANUP: Final = "cleanup"
+OUTCOME_ROW: Final = "OUTCOME#"
+REFUSED_ROW: Final = "REFUSED#"
 
 
 def safe(text: str) -> str:
@@ -53,7 +55,7 @@ def dispatch_key(job_id: str, number: int) -> Key:
 
 
 def outcome_key(job_id: str, position: int) -> Key:
-    return Key(f"JOB#{job_id}", f"OUTCOME#{position:012}")
+    return Key(f"JOB#{job_id}", f"{OUTCOME_ROW}{position:012}")
 
 
 def effect_key(job_id: str, position: int) -> Key:
@@ -61,7 +63,7 @@ def effect_key(job_id: str, position: int) -> Key:
 
 
 def refused_key(job_id: str, position: int, tries: int) -> Key:
-    return Key(f"JOB#{job_id}", f"REFUSED#{position:012}#{tries:04}")
+    return Key(f"JOB#{job_id}", f"{REFUSED_ROW}{position:012}#{tries:04}")
 
 
 # --- index keys -------------------------------------------------------------------------------

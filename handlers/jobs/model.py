@@ -156,6 +156,10 @@ class Job(BaseModel):
     """Records that a sink refused for good."""
     settles_to: State | None = None
     """How a SETTLING job ends when its last effect is done."""
+    retry_of: str | None = None
+    """The job whose failed records this one tries again."""
+    retried_by: str | None = None
+    """The job that tries this one's failed records again; there is only one."""
     has_slot: bool = False
     """The tenant's ``in_flight`` counts this job."""
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from . import items
+from .claims import claims
 from .leaving import cleanup_note, replace_state
 from .model import EndReason, Job, Waiting
 from .states import State, reason_for
-from .store import AnyOf, AtMost, Below, Equals, Missing, Put, Update
-from .timing import SECOND, ms
+from .store import AnyOf, Below, Equals, Missing, Put, Update
+from .timing import ms
 from .transactions import (
     DISPATCH,
     JOB,
@@ -27,13 +28,10 @@ from .transactions import (
 if TYPE_CHECKING:
     from .model import Lease
     from .ports import World
-    from .store import Item, Value, When, Write
+    from .store import Value, When, Write
 
 OLD_JOB: Final = "old job"
-REQUEST: Final = "request"
 MAX_DOUBLINGS: Final = 5
-REMEMBERED: Final = 24 * 3600
-"""Seconds a request with an Idempotency-Key is remembered."""
 
 
 def first_fence(world: World, seen: Lease | None = None) -> int:
@@ -77,7 +75,7 @@ def create(world: World, job: Job) -> Transaction:
             JOB: Put(items.job_key(job.id), items.job_item(job), when=(Missing("state"),)),
             **take_slot(world, job),
             **_dispatch_of(world, job),
-            **_request_of(world, job),
+            **claims(world, job),
         },
     )
 
@@ -118,7 +116,7 @@ def take_over(world: World, job: Job, lease: Lease, old: Job) -> Transaction:
         ),
         JOB: Put(items.job_key(job.id), items.job_item(job), when=(Missing("state"),)),
         **_dispatch_of(world, job),
-        **_request_of(world, job),
+        **claims(world, job),
     }
     writes |= _exchange_slots(world, job, old)
     return Transaction("take_over", writes)
@@ -285,15 +283,3 @@ def _watch(world: World, job: Job) -> dict[str, Value]:
 
 def _dispatch_of(world: World, job: Job) -> dict[str, Write]:
     return {} if job.held else {DISPATCH: dispatch(world, job)}
-
-
-def _request_of(world: World, job: Job) -> dict[str, Write]:
-    """Which job a request made, for as long as the request is remembered."""
-    if job.idempotency is None:
-        return {}
-    now = world.runtime.now() // SECOND
-    # Never longer than the job itself can be read.
-    until = now + min(REMEMBERED, world.timing.history)
-    unknown = AnyOf((Missing("job_id"), AtMost("expires_at_seconds", now)))
-    row: Item = {"job_id": job.id, "expires_at_seconds": until}
-    return {REQUEST: Put(items.request_key(job.idempotency), row, when=(unknown,))}

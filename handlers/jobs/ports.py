@@ -82,6 +82,14 @@ class Delivery:
     first_received_at: int
 
 
+@dataclass(frozen=True)
+class Depth:
+    """About how many messages a queue holds."""
+
+    waiting: int
+    in_flight: int
+
+
 class LaneQueue(Protocol):
     """One lane's queue."""
 
@@ -100,9 +108,12 @@ class LaneQueue(Protocol):
         """Delete the message. Success proves nothing when the receipt is an old one.
         Raises Transient."""
 
+    def depth(self) -> Depth:
+        """Approximate, over all tenants. Raises Transient."""
+
 
 class PayloadStore(Protocol):
-    """Id lists that are too large for the job item. Written once, read in blocks."""
+    """Id lists that are too large for the job item, and reports. Written once, read in blocks."""
 
     def put(self, name: str, blocks: Iterable[bytes]) -> int:
         """Write (or replace) the object, whole or not at all, holding no more than a few blocks
@@ -114,6 +125,10 @@ class PayloadStore(Protocol):
 
     def delete(self, name: str) -> None:
         """Delete the object; fine when it does not exist. Raises Transient."""
+
+    def link(self, name: str, *, file_name: str, seconds: int) -> str:
+        """An address from which anybody can download the object under that file name (ASCII), for
+        so many seconds. Makes no call."""
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from . import placing
+from . import claims, placing
 from .cleanup import release_if_held
 from .dispatching import send_now
-from .errors import Transient
+from .errors import Transient, Undecodable
 from .items import lease_of
 from .limits import INLINE_ID_BYTES
 from .measures import Measure
@@ -66,6 +66,11 @@ def submit(
     if job.payload is not None:
         name, blocks = job.payload, list(lines(selection.ids or ()))
         insist(world, lambda: world.payloads.put(name, blocks))
+    return place(world, job)
+
+
+def place(world: World, job: Job) -> Created | Busy:
+    """Create a job whose id list is stored already, or drop the list. As ``submit``."""
     try:
         outcome = _Placing(world, job).place()
     except Unsettled:
@@ -79,7 +84,7 @@ def submit(
     world.telemetry.log(
         "job_created",
         job_id=job.id,
-        tenant=tenant,
+        tenant=job.tenant,
         subject=job.subject,
         operation=job.operation,
         lane=job.lane.value,
@@ -170,8 +175,10 @@ class _Placing:
 
     def _answer(self, rejected: Rejected) -> Created | Busy | Rejected:
         """What a refusal means, and the next try."""
-        if reason := rejected.reasons.get(placing.REQUEST):
-            return self._made_before(reason)
+        if reason := rejected.reasons.get(claims.REQUEST):
+            return self._made_before(str((reason.item or {}).get("job_id")))
+        if reason := rejected.reasons.get(claims.RETRIED):
+            return self._retried_before(reason)
         if reason := rejected.reasons.get(LEASE):
             return self._subject_refused(reason)
         if SLOTS in rejected.reasons:
@@ -180,9 +187,14 @@ class _Placing:
             raise Transient("the job's id is taken")
         return self._create()
 
-    def _made_before(self, reason: Reason) -> Created:
+    def _retried_before(self, reason: Reason) -> Created:
+        job_id = (reason.item or {}).get("retried_by")
+        if job_id is None:
+            raise Transient("the job that is to be retried keeps moving")
+        return self._made_before(str(job_id))
+
+    def _made_before(self, job_id: str) -> Created:
         """The same request came before, and its answer may never have reached anybody."""
-        job_id = str((reason.item or {}).get("job_id"))
         if job_id == self.job.id:
             return Created(self._placed())
         made = insist(self.world, lambda: read_job(self.world, job_id))
@@ -202,7 +214,10 @@ class _Placing:
         return self._holder(lease, lease.job_id)
 
     def _holder(self, lease: Lease, holder_id: str) -> Created | Busy | Rejected:
-        holder = insist(self.world, lambda: read_job(self.world, holder_id))
+        try:
+            holder = insist(self.world, lambda: read_job(self.world, holder_id))
+        except Undecodable:
+            return Busy(holder_id, None)  # its message or recovery will bury it
         if holder is None:
             return Busy(holder_id, None)
         if self.job.idempotency is not None and holder.idempotency == self.job.idempotency:

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from ..jobs.errors import ReceiptExpired
-from ..jobs.ports import Delivery
+from ..jobs.ports import Delivery, Depth
 from ..jobs.timing import SECOND, VISIBILITY_CAP
 
 if TYPE_CHECKING:
@@ -110,6 +110,12 @@ class MemoryLaneQueue:
             message = self._stored.get(self._receipts.get(receipt, ""))
             if message is not None and message.receipt == receipt:
                 del self._stored[message.message_id]
+
+    def depth(self) -> Depth:
+        now = self._runtime.now()
+        stored = self.snapshot()
+        waiting = sum(message.visible_at <= now for message in stored)
+        return Depth(waiting, len(stored) - waiting)
 
     def snapshot(self) -> Sequence[Stored]:
         """Every message, in flight or not, for assertions."""

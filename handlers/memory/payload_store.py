@@ -33,6 +33,9 @@ class MemoryPayloadStore:
     def delete(self, name: str) -> None:
         self._objects.pop(name, None)
 
+    def link(self, name: str, *, file_name: str, seconds: int) -> str:
+        return f"memory:{name}?as={file_name}&seconds={seconds}"
+
     def names(self) -> frozenset[str]:
         """Every stored object, for assertions."""
         return frozenset(self._objects)
