@@ -1,0 +1,84 @@
+"""Trying the failed records of an ended job again: by a job of their own.
+
+The old job keeps its counts, and no count ever falls; the new one changes each of its records at
+most once, like any job. A record that failed was not changed by the old job.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import placing
+from .control import NoSuchJob, NotPossible, find
+from .distinct import Distinct
+from .model import Job, Traversal
+from .results import Outcome, results
+from .routing import lane_for
+from .settle import insist
+from .sources import lines
+from .states import State
+from .submit import Busy, place
+
+if TYPE_CHECKING:
+    from .control import Answer
+    from .ports import World
+
+
+def retry_failed(world: World, tenant: str, job_id: str) -> Answer:
+    """The new job over the failed records, or the one that was made before. Raises Transient,
+    Undecodable."""
+    old = find(world, tenant, job_id)
+    if old is None:
+        return NoSuchJob()
+    if old.retried_by is not None:
+        made = find(world, tenant, old.retried_by)
+        return made or NotPossible(old, "its failed records were tried again before")
+    if (why := _why_not(old)) is not None:
+        return NotPossible(old, why)
+    outcome = place(world, _with_ids(world, _retry_of(world, old), old))
+    return outcome if isinstance(outcome, Busy) else outcome.job
+
+
+def _why_not(old: Job) -> str | None:
+    if not old.state.terminal:
+        return "only an ended job's failed records can be tried again"
+    if old.failed == 0:
+        return "none of its records failed"
+    if old.state is State.FAILED and old.position != old.total:
+        return "it stopped on its way; retry all of it first"
+    return None
+
+
+def _retry_of(world: World, old: Job) -> Job:
+    now = world.runtime.now()
+    return Job(
+        id=f"{now:012x}{world.runtime.token()}",
+        tenant=old.tenant,
+        subject=old.subject,
+        operation=old.operation,
+        params=old.params,
+        lane=lane_for(old.failed, world.limits),
+        state=State.QUEUED,
+        # A record is checked against the query again, as it was the first time.
+        query=old.query,
+        traversal=None if old.query is None else Traversal.SNAPSHOT,
+        tolerated_failure_percent=old.tolerated_failure_percent,
+        labels=old.labels,
+        fence=placing.first_fence(world),
+        created_at=now,
+        retry_of=old.id,
+    )
+
+
+def _with_ids(world: World, job: Job, old: Job) -> Job:
+    name = f"ids/{job.id}"
+    counted: list[int] = []
+
+    def write() -> int:
+        ids = Distinct(result.id for result in results(world, old, Outcome.FAILED))
+        size = world.payloads.put(name, lines(ids))
+        counted[:] = [ids.total]
+        return size
+
+    insist(world, write)
+    return job.model_copy(update={"payload": name, "total": counted[0]})
