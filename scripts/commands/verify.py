@@ -26,8 +26,8 @@ def verify(
     Exit status 1 when anything differs from what was expected, in a control too.
     """
     chosen = _chosen(name, every=every, scenarios=SCENARIOS)
-    with Steps() as steps:
-        reports = [perform(scenario, Bench(steps)) for scenario in chosen]
+    with Steps() as steps, Bench(steps) as bench:
+        reports = [perform(scenario, bench) for scenario in chosen]
     ok = all(report.ok for report in reports)
     if as_json:
         print(json.dumps({"ok": ok, "scenarios": [report.as_json() for report in reports]}))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_ecs import ECSClient
+    from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
@@ -50,6 +51,10 @@ class Clients:
     @cached_property
     def ecs(self) -> ECSClient:
         return self._session.client("ecs", endpoint_url=self._endpoint, config=self._config)
+
+    @cached_property
+    def events(self) -> EventBridgeClient:
+        return self._session.client("events", endpoint_url=self._endpoint, config=self._config)
 
     @cached_property
     def lambda_(self) -> LambdaClient:

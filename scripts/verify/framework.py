@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
@@ -38,11 +39,25 @@ class Expectation(BaseModel):
 
 
 class Bench:
-    """What a scenario works with."""
+    """What a scenario works with. A context manager: shared stacks are up until its end."""
 
     def __init__(self, steps: Steps, root: Path = ROOT) -> None:
         self.steps = steps
         self._root = root
+        self._shared: dict[str, LocalStack] = {}
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._shared.clear()
+        self._open.close()
 
     @contextmanager
     def stack(
@@ -64,6 +79,15 @@ class Bench:
         )
         with own.taken_down(stack, steps=self.steps):
             yield stack
+
+    def shared(self, name: str, *, settings: Chosen, workers: int = 0) -> LocalStack:
+        """A stack that several parts use one after another, without records; the first to ask
+        brings it up. Each uses a tenant of its own, and leaves nothing running."""
+        if name not in self._shared:
+            self._shared[name] = self._open.enter_context(
+                self.stack(name, settings=settings, workers=workers, records=False)
+            )
+        return self._shared[name]
 
 
 Part: TypeAlias = Callable[[Bench], Iterable[Expectation]]

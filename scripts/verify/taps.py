@@ -1,0 +1,115 @@
+"""Ports with one call taken over, for what a scenario makes fail or leaves out on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, TypeAlias
+
+from handlers.aws.job_store import DynamoStore
+from handlers.aws.lane_queue import SqsLaneQueue
+from handlers.aws.payload_store import S3PayloadStore
+from handlers.jobs.errors import Transient
+from handlers.jobs.model import Job
+from handlers.jobs.ports import Delivery, Store
+from handlers.jobs.record_schema import RecordSchema
+from handlers.jobs.store import Write
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
+
+Carry: TypeAlias = Callable[[Store, str, Sequence[Write]], None]
+"""(the store itself, action, writes): what becomes of a transaction."""
+
+
+class WatchedQueue(SqsLaneQueue):
+    """Notes what is done with its messages."""
+
+    def __init__(self, client: SQSClient, url: str) -> None:
+        super().__init__(client, url)
+        self.received: list[Delivery] = []
+        self.extended: list[str] = []
+        """Receipts of the messages that were hidden for longer."""
+        self.deleted: list[str] = []
+        """Receipts of the messages that were deleted."""
+
+    def receive(self, limit: int, wait_seconds: int) -> Sequence[Delivery]:
+        taken = super().receive(limit, wait_seconds)
+        self.received += taken
+        return taken
+
+    def set_visibility(self, receipt: str, seconds: int) -> None:
+        super().set_visibility(receipt, seconds)
+        if seconds:
+            self.extended.append(receipt)
+
+    def delete(self, receipt: str) -> None:
+        super().delete(receipt)
+        self.deleted.append(receipt)
+
+    def of(self, job: Job) -> list[Delivery]:
+        """The deliveries of the job's messages."""
+        return [delivery for delivery in tuple(self.received) if job.id in delivery.body]
+
+    def extensions_of(self, job: Job) -> int:
+        receipts = {delivery.receipt for delivery in self.of(job)}
+        return sum(receipt in receipts for receipt in tuple(self.extended))
+
+
+class TappedStore(DynamoStore):
+    """Its transactions go through ``carry``."""
+
+    def __init__(
+        self,
+        client: DynamoDBClient,
+        carry: Carry,
+        *,
+        control_table: str,
+        records_table: str,
+        schema: RecordSchema,
+    ) -> None:
+        super().__init__(
+            client, control_table=control_table, records_table=records_table, schema=schema
+        )
+        self._below = DynamoStore(
+            client, control_table=control_table, records_table=records_table, schema=schema
+        )
+        self._carry = carry
+
+    def transact(self, action: str, writes: Sequence[Write]) -> None:
+        self._carry(self._below, action, writes)
+
+
+class TappedPayloads(S3PayloadStore):
+    """Asks ``before`` ahead of each deletion; it may raise."""
+
+    def __init__(self, client: S3Client, bucket: str, before: Callable[[], None]) -> None:
+        super().__init__(client, bucket)
+        self._before = before
+
+    def delete(self, name: str) -> None:
+        self._before()
+        super().delete(name)
+
+
+class Down:
+    """A dependency that does not answer the first ``times`` calls."""
+
+    def __init__(self, times: int) -> None:
+        self._left = times
+        self._lock = Lock()
+
+    def __call__(self) -> None:
+        """Raises Transient while it is down."""
+        with self._lock:
+            self._left -= 1
+            down = self._left >= 0
+        if down:
+            raise Transient("down")
+
+    @property
+    def over(self) -> bool:
+        """It has been asked as often as it would not answer."""
+        return self._left <= 0
