@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from . import transactions
 from .errors import OutcomeUnknown, ReceiptExpired, Refused, Transient, Undecodable
@@ -12,6 +12,10 @@ from .timing import SECOND, VISIBILITY_CAP, ms
 if TYPE_CHECKING:
     from .model import Job
     from .ports import Delivery, Task, World
+
+MAX_RECEIPTS: Final = 4
+"""Receipt handles one beat extends; a job with more messages than that gets some handed over again
+and again, which is harmless."""
 
 
 class Heartbeat:
@@ -32,6 +36,7 @@ class Heartbeat:
         self._kept_at = world.runtime.now()
         self.receipt = delivery.receipt
         """The newest receipt handle known of the job's message."""
+        self._receipts = {delivery.receipt: None}
 
     def start(self) -> None:
         self._task = self._world.runtime.spawn(f"heartbeat-{self._job.id}", self._run)
@@ -69,7 +74,8 @@ class Heartbeat:
         self._keep_message()
 
     def _keep_message(self) -> None:
-        """Extend this delivery and, when another worker handed one over, the newest one too."""
+        """Extend this delivery, and those that other workers handed over: a job can have more
+        than one message, and one that is forgotten is received until it is a dead letter."""
         try:
             job = read_job(self._world, self._job.id)
         except (Transient, Undecodable) as error:
@@ -77,7 +83,10 @@ class Heartbeat:
             job = None
         if job and job.receipt:
             self.receipt = job.receipt
-        for receipt in dict.fromkeys((self._delivery.receipt, self.receipt)):
+            self._receipts[job.receipt] = None
+        for receipt in tuple(self._receipts)[:-MAX_RECEIPTS]:
+            del self._receipts[receipt]
+        for receipt in tuple(self._receipts):
             self._extend(receipt)
 
     def _extend(self, receipt: str) -> None:
@@ -89,6 +98,7 @@ class Heartbeat:
             self._world.queues[self._job.lane].set_visibility(receipt, seconds)
         except ReceiptExpired:
             # The message is on its way to another worker, which will hand its receipt over.
+            del self._receipts[receipt]
             self._log("receipt_expired")
         except Transient as error:
             self._log("beat_without_visibility", why=str(error))
