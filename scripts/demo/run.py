@@ -13,9 +13,9 @@ from scripts.local.steps import Steps
 from .report import Report, report
 
 SMALL_WITHIN_S: Final = 60
-DRAIN_UNTIL_S: Final = 170
+DRAIN_UNTIL_S: Final = 150
 """After the start: on a slow machine the bulk jobs nobody has begun by then are cancelled."""
-THEN_S: Final = 45
+THEN_S: Final = 40
 
 
 def run(

@@ -166,8 +166,8 @@ def refused(duplicate: Duplicate) -> Iterator[Expectation]:
     )
     yield Expectation.equal(
         "what it left: jobs, messages in the small queue, dispatches",
-        expected=(0, 0, 0),
-        saw=(duplicate.new_jobs, duplicate.small_messages, duplicate.dispatches),
+        expected="0, 0, 0",
+        saw=f"{duplicate.new_jobs}, {duplicate.small_messages}, {duplicate.dispatches}",
     )
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from scripts.cli import app
+from scripts.commands import jobs
 from scripts.local import airports
+from scripts.local.errors import NotUp
 from scripts.local.stack import LocalStack
 
 TENANT = "jobs-command"
@@ -94,3 +98,17 @@ def test_a_job_of_somebody_else_is_not_there(fairlane: Fairlane) -> None:
     result = fairlane("get", "0" * 32)
     assert result.exit_code == 1
     assert "not_found" in result.stderr
+
+
+def test_by_default_it_is_the_local_stack(
+    stack: LocalStack, stacks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "LocalStack", partial(LocalStack, root=stacks))
+    invoke = partial(CliRunner().invoke, app)
+    listed = invoke(["jobs", "list", "--name", stack.name, "--tenant", TENANT, "--limit", "1"])
+    assert listed.exit_code == 0
+    nobody = invoke(["jobs", "list", "--name", stack.name])
+    assert nobody.exit_code == 2
+    assert "--tenant" in nobody.stderr
+    with pytest.raises(NotUp, match="fairlane local up"):
+        invoke(["jobs", "list", "--name", "nowhere", "--tenant", TENANT], catch_exceptions=False)
