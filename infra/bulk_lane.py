@@ -42,7 +42,12 @@ class BulkLane(Construct):
         environment: Mapping[str, str],
     ) -> None:
         super().__init__(scope, id_)
-        network = Network(self, "Network", kind=settings.bulk_lane.network)
+        network = Network(
+            self,
+            "Network",
+            kind=settings.bulk_lane.network,
+            events=settings.effects.event_bus is not None,
+        )
         self.cluster: Final = ecs.Cluster(
             self,
             "Cluster",

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
 from .lane import Lane
+from .settings import DeployEffects
 from .storage import Storage
 
 TRANSACT: Final = (
@@ -60,3 +62,22 @@ def allow_work(who: iam.IGrantable, storage: Storage, lanes: Sequence[Lane]) -> 
 def allow_payloads(who: iam.IGrantable, payloads: s3.Bucket, *actions: str) -> None:
     """Object actions without their ``s3:``. Callers acknowledge the wildcard of object names."""
     allow(who, [f"s3:{action}" for action in actions], payloads.arn_for_objects("*"))
+
+
+def allow_effects(stack: Stack, who: iam.IGrantable, effects: DeployEffects) -> None:
+    """What telling the configured places outside takes; nothing when there are none."""
+    if effects.search_domain_arn is not None:
+        index = f"{effects.search_domain_arn}/{effects.search_index}"
+        allow(who, ("es:ESHttpPost",), f"{index}/_bulk", f"{index}/_mget")
+    if effects.webhook_secret_arn is not None:
+        allow(who, ("secretsmanager:GetSecretValue",), effects.webhook_secret_arn)
+    if effects.webhook_secret_parameter is not None:
+        name = effects.webhook_secret_parameter.removeprefix("/")
+        allow(who, ("ssm:GetParameter",), _arn(stack, "ssm", "parameter", name))
+    if (bus := effects.event_bus) is not None:
+        arn = bus if bus.startswith("arn:") else _arn(stack, "events", "event-bus", bus)
+        allow(who, ("events:PutEvents",), arn)
+
+
+def _arn(stack: Stack, service: str, resource: str, name: str) -> str:
+    return stack.format_arn(service=service, resource=resource, resource_name=name)

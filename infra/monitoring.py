@@ -21,6 +21,8 @@ from .small_lane import SmallLane
 _ABOVE: Final = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 _LATE_DISPATCH_MS: Final = 3 * 60_000
 """Recovery had two runs to send it, and could not."""
+_LATE_EFFECT_MS: Final = 10 * 60_000
+"""Past the time at which recovery meant to try it: it does not get round to all of them."""
 _QUIET: Final = "InQuietGroups"
 """Suffix of the metrics that leave out noisy tenants; CDK has no words for them."""
 _PAIRS: Final = (
@@ -173,6 +175,13 @@ class Monitoring(Construct):
                 )
                 for lane in self._watched.lanes
             ),
+            *(
+                _graph(title, [self._measure(m, lane, statistic) for lane in self._watched.lanes])
+                for title, m, statistic in (
+                    ("Effects parked", Measure.EFFECTS_PARKED, "Sum"),
+                    ("Effects: ms late in recovery", Measure.EFFECT_AGE, "Maximum"),
+                )
+            ),
             _graph(
                 "API and recovery: errors",
                 [
@@ -206,6 +215,18 @@ class Monitoring(Construct):
                 "Jobs wait to be put into their queue, and recovery does not manage to.",
                 self._measure(Measure.OLDEST_DISPATCH, lane, "Maximum"),
                 above=_LATE_DISPATCH_MS,
+            )
+            self._alarm(
+                f"{lane.capitalize()}EffectsParked",
+                "Something outside refused an effect for hours; it waits for a replay.",
+                self._measure(Measure.EFFECTS_PARKED, lane, "Sum"),
+            )
+            self._alarm(
+                f"{lane.capitalize()}EffectAge",
+                "Effects wait for recovery longer than they should.",
+                self._measure(Measure.EFFECT_AGE, lane, "Maximum"),
+                above=_LATE_EFFECT_MS,
+                periods=3,
             )
 
     def _machine_alarms(self) -> None:

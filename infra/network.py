@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Literal
 
 from aws_cdk import aws_ec2 as ec2
@@ -20,9 +21,14 @@ _INTERFACES: Final = {
     "Ecs": ec2.InterfaceVpcEndpointAwsService.ECS,
 }
 
+_EVENTS: Final = {"Events": ec2.InterfaceVpcEndpointAwsService.EVENTBRIDGE}
+
 
 class Network(Construct):
-    def __init__(self, scope: Construct, id_: str, *, kind: Literal["endpoints", "nat"]) -> None:
+    def __init__(
+        self, scope: Construct, id_: str, *, kind: Literal["endpoints", "nat"], events: bool
+    ) -> None:
+        """events: the workers put events on a bus."""
         super().__init__(scope, id_)
         private = (
             ec2.SubnetType.PRIVATE_WITH_EGRESS if kind == "nat" else ec2.SubnetType.PRIVATE_ISOLATED
@@ -52,9 +58,10 @@ class Network(Construct):
             "thing they do; flow logs would cost more than they tell.",
         )
         if kind == "endpoints":
-            self._endpoints()
+            services = {**_INTERFACES, **(_EVENTS if events else {})}
+            self._endpoints(services)
 
-    def _endpoints(self) -> None:
+    def _endpoints(self, services: Mapping[str, ec2.InterfaceVpcEndpointAwsService]) -> None:
         group = ec2.SecurityGroup(
             self,
             "EndpointGroup",
@@ -63,7 +70,7 @@ class Network(Construct):
             allow_all_outbound=False,
         )
         group.add_ingress_rule(ec2.Peer.ipv4(_CIDR), ec2.Port.tcp(443), "Workers")
-        for id_, service in _INTERFACES.items():
+        for id_, service in services.items():
             self.vpc.add_interface_endpoint(
                 id_, service=service, subnets=self.subnets, security_groups=[group], open=False
             )

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from handlers.jobs.limits import Limits
 from handlers.jobs.timing import DAY, SECOND, LaneTiming, Timing, require
-from handlers.settings import AuthSettings
+from handlers.settings import AuthSettings, EffectSettings
 
 CONTEXT_KEY: Final = "fairlane"
 
@@ -93,6 +93,30 @@ class RecordsSettings(Part):
     id_key: str = Field(default="id", min_length=1)
 
 
+class DeployEffects(EffectSettings):
+    """What the workers are told, and what only their permissions are made from."""
+
+    search_domain_arn: str | None = Field(
+        default=None, pattern=r"^arn:[^:]+:es:[^:]+:\d{12}:domain/[a-z0-9-]+$"
+    )
+    """The domain behind search_url; its access policy has to let the stack's roles in."""
+
+    @property
+    def told(self) -> EffectSettings:
+        return EffectSettings.model_validate(self.model_dump(exclude={"search_domain_arn"}))
+
+    @property
+    def any(self) -> bool:
+        return any((self.search_url, self.webhook_url, self.event_bus))
+
+    @model_validator(mode="after")
+    def _domain(self) -> Self:
+        signed = (self.search_url or "").startswith("https://")
+        if signed != (self.search_domain_arn is not None):
+            raise ValueError("an https search_url and search_domain_arn need each other")
+        return self
+
+
 class DeploySettings(Part):
     stack_name: str = Field(default="Fairlane", pattern=r"^[A-Za-z][A-Za-z0-9-]{0,50}$")
     timing: Timing = PRODUCTION_TIMING
@@ -102,6 +126,7 @@ class DeploySettings(Part):
     bulk_lane: BulkLaneSettings = BulkLaneSettings()
     api: ApiSettings = ApiSettings()
     records: RecordsSettings = RecordsSettings()
+    effects: DeployEffects = DeployEffects()
     due_shards: int = Field(default=4, ge=1, le=64)
     architecture: Literal["arm64", "x86_64"] = "arm64"
     python: Literal["3.13"] = "3.13"
@@ -129,6 +154,7 @@ class DeploySettings(Part):
         self.timing.check()
         _check_concurrency(self.small_lane)
         _check_tasks(self.bulk_lane)
+        _check_way_out(self.effects, self.bulk_lane)
         dead_letters = max(self.timing.small.dlq_retention, self.timing.bulk.dlq_retention)
         require(
             self.payload_days * DAY > dead_letters * SECOND,
@@ -172,6 +198,18 @@ def _check_concurrency(lane: SmallLaneSettings) -> None:
         lane.reserved_concurrency,
         "throttled messages go to the dead letters without ever having run",
     )
+
+
+def _check_way_out(effects: DeployEffects, lane: BulkLaneSettings) -> None:
+    """What is called has to be reached, from every worker."""
+    if lane.network == "nat":
+        return
+    for name, url in (("search_url", effects.search_url), ("webhook_url", effects.webhook_url)):
+        if url is not None and not effects.webhook_loopback and url.startswith("https://"):
+            raise ValueError(
+                f"effects.{name} = {url} is out of reach with bulk_lane.network = {lane.network}: "
+                "that network only leads to AWS; choose nat"
+            )
 
 
 def _check_tasks(lane: BulkLaneSettings) -> None:

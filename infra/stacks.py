@@ -16,6 +16,7 @@ from .api import Api
 from .bulk_lane import BulkLane
 from .bundling import dependencies_layer, handlers_code
 from .functions import Functions
+from .grants import allow, allow_effects
 from .lane import Lane
 from .monitoring import Monitoring, Watched
 from .recovery import Recovery
@@ -67,6 +68,7 @@ class FairlaneStack(Stack):
             lanes=(self.small, self.bulk),
             environment=environment,
         )
+        self._outside(settings)
         self.monitoring: Final = Monitoring(
             self,
             "Monitoring",
@@ -84,6 +86,15 @@ class FairlaneStack(Stack):
         if settings.alarm_topic_arn is not None:
             self._notify(settings.alarm_topic_arn)
         self._outputs()
+
+    def _outside(self, settings: DeploySettings) -> None:
+        """Effects run in both lanes, and in recovery, which reads no record otherwise."""
+        if not settings.effects.any:
+            return
+        recovery = self.recovery.function
+        for who in (self.small_lane.function, self.bulk_lane.task.task_role, recovery):
+            allow_effects(self, who, settings.effects)
+        allow(recovery, ("dynamodb:BatchGetItem",), self.storage.records.table_arn)
 
     def _notify(self, topic_arn: str) -> None:
         topic = sns.Topic.from_topic_arn(self, "AlarmTopic", topic_arn)
@@ -128,6 +139,7 @@ def work_settings(
         due_shards=settings.due_shards,
         timing=settings.timing,
         limits=settings.limits,
+        effects=settings.effects.told,
         bulk_slots=settings.bulk_lane.slots,
         bulk_poll_seconds=settings.bulk_lane.poll_seconds,
     )

@@ -1,0 +1,126 @@
+"""What a deployment with places outside has more, and how far it reaches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pydantic import ValidationError
+
+from handlers.settings import EffectSettings
+from infra.settings import DeployEffects
+
+from .synthesis import Synthesised, settings_of, synthesise
+from .test_grants import ROLES, statements
+from .test_nag import app_with_rules, report
+
+DOMAIN: Final = "arn:aws:es:eu-west-1:123456789012:domain/products"
+SEARCH: Final = {"search_url": "https://search.example", "search_domain_arn": DOMAIN}
+HOOK: Final = {"webhook_url": "https://hook.example", "webhook_secret_parameter": "/hook/secret"}
+NAT: Final = {"network": "nat"}
+
+
+@pytest.fixture(scope="module")
+def outside() -> Synthesised:
+    effects = {**SEARCH, **HOOK, "search_index": "goods", "event_bus": "changes"}
+    return synthesise(settings_of(effects=effects, bulk_lane=NAT))
+
+
+def rights(stack: Synthesised, who: str, service: str) -> list[Any]:
+    """(actions, resources) of the statements that are about the service."""
+    return [
+        (statement["Action"], statement["Resource"])
+        for statement in statements(stack, ROLES[who])
+        if str(statement["Action"]).strip("['").startswith(service)
+    ]
+
+
+@pytest.mark.parametrize("who", ["SmallLane", "BulkLane", "Recovery"])
+def test_whoever_runs_effects_may_call_these_places_and_no_others(
+    outside: Synthesised, who: str
+) -> None:
+    [(action, resources)] = rights(outside, who, "es:")
+    assert action == "es:ESHttpPost"
+    assert resources == [f"{DOMAIN}/goods/_bulk", f"{DOMAIN}/goods/_mget"]
+    [(_, parameter)] = rights(outside, who, "ssm:")
+    assert parameter["Fn::Join"][1][-1] == ":parameter/hook/secret"
+    [(_, bus)] = rights(outside, who, "events:")
+    assert bus["Fn::Join"][1][-1] == ":event-bus/changes"
+
+
+def test_the_api_may_not(outside: Synthesised) -> None:
+    for service in ("es:", "ssm:", "events:", "secretsmanager:"):
+        assert not rights(outside, "Api", service)
+
+
+def test_recovery_reads_records_where_it_runs_effects_on_them(
+    outside: Synthesised, stack: Synthesised
+) -> None:
+    def reads(template: Synthesised) -> bool:
+        given = statements(template, ROLES["Recovery"])
+        return any("dynamodb:BatchGetItem" in statement["Action"] for statement in given)
+
+    assert reads(outside)
+    assert not reads(stack)
+
+
+@pytest.mark.parametrize("part", ["SmallLaneFunction", "RecoveryFunction"])
+def test_functions_are_told(outside: Synthesised, part: str) -> None:
+    variables = outside.properties("Lambda::Function", part)["Environment"]["Variables"]
+    assert variables["FAIRLANE_EFFECTS_SEARCH_URL"] == "https://search.example"
+    assert variables["FAIRLANE_EFFECTS_SEARCH_INDEX"] == "goods"
+    assert variables["FAIRLANE_EFFECTS_WEBHOOK_SECRET_PARAMETER"] == "/hook/secret"
+    assert not [name for name in variables if "DOMAIN" in name]
+
+
+def test_a_bus_has_a_way_out_of_the_closed_network() -> None:
+    closed = synthesise(settings_of(effects={"event_bus": "changes"}))
+    services = [str(e["ServiceName"]) for e in closed.of("EC2::VPCEndpoint").values()]
+    assert any(".events" in service for service in services)
+
+
+def test_without_effects_there_is_no_such_endpoint(stack: Synthesised) -> None:
+    services = [str(e["ServiceName"]) for e in stack.of("EC2::VPCEndpoint").values()]
+    assert not any(".events" in service for service in services)
+
+
+def test_parked_effects_raise_an_alarm_in_both_lanes(stack: Synthesised) -> None:
+    for lane in ("small", "bulk"):
+        alarm = stack.properties("CloudWatch::Alarm", f"{lane.capitalize()}EffectsParked")
+        [part] = alarm["Metrics"]
+        assert part["MetricStat"]["Metric"]["MetricName"] == "EffectsParked"
+        assert part["MetricStat"]["Metric"]["Dimensions"] == [{"Name": "lane", "Value": lane}]
+        assert (alarm["Threshold"], alarm["TreatMissingData"]) == (0, "notBreaching")
+
+
+@pytest.mark.parametrize("given", [SEARCH, HOOK])
+def test_what_the_network_does_not_reach_stops_synthesis(given: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match=r"out of reach with bulk_lane\.network = endpoints"):
+        settings_of(effects=given)
+
+
+@pytest.mark.parametrize(
+    "given", [{"search_url": "https://search.example"}, {"search_domain_arn": DOMAIN}]
+)
+def test_a_signed_address_needs_its_domain(given: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="need each other"):
+        DeployEffects.model_validate(given)
+
+
+def test_local_places_need_nothing() -> None:
+    local = {
+        "search_url": "http://127.0.0.1:9200",
+        "webhook_url": "http://127.0.0.1:1",
+        "webhook_secret": "x" * 16,
+        "webhook_loopback": True,
+    }
+    told = settings_of(effects=local).effects.told
+    assert told == EffectSettings.model_validate(local)
+
+
+def test_no_finding_is_open(tmp_path: Path) -> None:
+    effects = {**SEARCH, **HOOK, "event_bus": "changes"}
+    app, _ = app_with_rules(settings_of(effects=effects, bulk_lane=NAT), tmp_path)
+    app.synth()
+    assert report(tmp_path)["violations"] == []
