@@ -162,6 +162,7 @@ def test_a_message_that_comes_while_stopping_is_handed_back_at_once(bench: Bench
     assert len(bench.line.inner.receive(1, 0)) == 1
     after = bench.now(waiting)
     assert (after.state, after.attempt, after.worker) == (State.QUEUED, 0, None)
+    assert "attempt_begun" not in bench.actions()  # not even for a moment
 
 
 @pytest.mark.parametrize("boundary", [1, 2, 3])
