@@ -14,6 +14,8 @@ from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from handlers.jobs.sizes import BODY
+
 from .acknowledge import acknowledge, acknowledge_payload_objects
 from .functions import Functions, log_group
 from .grants import allow, allow_job_store, allow_payloads, allow_sending
@@ -88,7 +90,7 @@ class Api(Construct):
         )
         rest.root.add_proxy(any_method=True)
         _problem_answers(rest)
-        _acknowledge(rest)
+        _acknowledge(rest, waf_is_off=settings.waf.mode == "off")
         return rest
 
     def _stage(self, settings: DeploySettings) -> apigateway.StageOptions:
@@ -133,35 +135,65 @@ class Authorizer(Construct):
 
 def _problem_answers(rest: apigateway.RestApi) -> None:
     """The gateway's own errors have the same form as the function's (RFC 9457)."""
-    kinds = {
-        "ClientErrors": apigateway.ResponseType.DEFAULT_4_XX,
-        "ServerErrors": apigateway.ResponseType.DEFAULT_5_XX,
-    }
-    for id_, kind in kinds.items():
-        rest.add_gateway_response(
-            id_,
-            type=kind,
-            response_headers={"Content-Type": "'application/problem+json'"},
-            templates={
-                "application/json": '{"type": "about:blank", "title": $context.error.messageString,'
-                ' "instance": "urn:request:$context.requestId"}'
-            },
-        )
+    kinds = apigateway.ResponseType
+    _answer(rest, "ClientErrors", kinds.DEFAULT_4_XX, "about:blank", {})
+    _answer(rest, "ServerErrors", kinds.DEFAULT_5_XX, "about:blank", {})
+    _answer(
+        rest,
+        "RefusedByWaf",
+        kinds.WAF_FILTERED,
+        "urn:fairlane:problem:refused",
+        {"code": "refused", "detail": "the web firewall refused this request", **_BY_WAF},
+    )
+    _answer(
+        rest,
+        "TooLarge",
+        kinds.REQUEST_TOO_LARGE,
+        "urn:fairlane:problem:too_large",
+        {
+            "code": "too_large",
+            "detail": f"the body of a job has at most {BODY} bytes; more ids go into a file, by "
+            "POST /v1/uploads",
+        },
+    )
 
 
-def _acknowledge(rest: apigateway.RestApi) -> None:
+_BY_WAF: Final = {"answered_by": "waf"}
+
+
+def _answer(
+    rest: apigateway.RestApi,
+    id_: str,
+    kind: apigateway.ResponseType,
+    type_: str,
+    more: Mapping[str, str],
+) -> None:
+    fixed = "".join(f", {json.dumps(name)}: {json.dumps(text)}" for name, text in more.items())
+    rest.add_gateway_response(
+        id_,
+        type=kind,
+        response_headers={"Content-Type": "'application/problem+json'"},
+        templates={
+            "application/json": f'{{"type": "{type_}", "title": $context.error.messageString,'
+            f' "instance": "urn:request:$context.requestId"{fixed}}}'
+        },
+    )
+
+
+def _acknowledge(rest: apigateway.RestApi, *, waf_is_off: bool) -> None:
     acknowledge(
         rest,
         "APIG2",
         "The function checks every input against its own models and names the bad field; a "
         "second schema here would answer first, with less.",
     )
-    acknowledge(
-        rest,
-        "APIG3",
-        "No web ACL is part of the stack yet. Its body rules need exceptions for POST /v1/jobs; "
-        "until they ship, an account that needs one attaches its own to the stage.",
-    )
+    if waf_is_off:
+        acknowledge(
+            rest,
+            "APIG3",
+            "This deployment asked for no web ACL (waf.mode is off); its account attaches one of "
+            "its own to the stage, or does without.",
+        )
     acknowledge(
         rest,
         "COG4",

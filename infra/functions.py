@@ -29,10 +29,13 @@ _RETENTION: Final = {
 }
 
 
-def log_group(scope: Construct, id_: str, settings: DeploySettings) -> logs.LogGroup:
+def log_group(
+    scope: Construct, id_: str, settings: DeploySettings, *, name: str | None = None
+) -> logs.LogGroup:
     return logs.LogGroup(
         scope,
         id_,
+        log_group_name=name,
         retention=_RETENTION[settings.log_retention_days],
         removal_policy=RemovalPolicy.DESTROY,
     )

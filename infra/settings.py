@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -86,6 +86,22 @@ class ApiSettings(Part):
     """Set the account's role for API access logs. False when the account has one already."""
 
 
+class WafSettings(Part):
+    mode: Literal["off", "count", "block"] = "block"
+    """``count`` refuses nothing and logs what it would have refused: for the first weeks in front
+    of clients that exist already. ``off`` makes no web ACL."""
+    rate_limit: int | None = Field(default=10_000, ge=10)
+    """Requests of one IP address in five minutes; None: as many as it likes."""
+    inspect_kb: Literal[16, 32, 48, 64] = 16
+    """How much of a body the rules look at. More than 16 is billed extra, and finds little: other
+    routes take 8 KiB, and on ``POST /v1/jobs`` the text of a body is data."""
+    job_paths: tuple[Annotated[str, Field(pattern=r"^/\S+$")], ...] = Field(
+        default=("/live/v1/jobs", "/v1/jobs"), min_length=1
+    )
+    """What the path of ``POST /v1/jobs`` looks like from outside: with the stage, and without it
+    behind a domain of your own. A base path of that domain has to be added here."""
+
+
 class RecordsSettings(Part):
     table_name: str | None = Field(default=None, min_length=1)
     """Your own table of the same account and region; None makes one."""
@@ -125,6 +141,7 @@ class DeploySettings(Part):
     small_lane: SmallLaneSettings = SmallLaneSettings()
     bulk_lane: BulkLaneSettings = BulkLaneSettings()
     api: ApiSettings = ApiSettings()
+    waf: WafSettings = WafSettings()
     records: RecordsSettings = RecordsSettings()
     effects: DeployEffects = DeployEffects()
     due_shards: int = Field(default=4, ge=1, le=64)

@@ -15,6 +15,7 @@ from handlers.settings import WorkSettings
 from .api import Api
 from .bulk_lane import BulkLane
 from .bundling import dependencies_layer, handlers_code
+from .edge import Edge
 from .functions import Functions
 from .grants import allow, allow_effects
 from .lane import Lane
@@ -60,6 +61,8 @@ class FairlaneStack(Stack):
             lanes=(self.small, self.bulk),
             environment=environment,
         )
+        if settings.waf.mode != "off":
+            Edge(self, "Edge", settings=settings, stage=self.api.rest.deployment_stage)
         self.recovery: Final = Recovery(
             self,
             "Recovery",

@@ -11,6 +11,7 @@ Template: TypeAlias = Mapping[str, Any]
 
 DROPPED_TYPES: Final[Mapping[str, str]] = {
     "AWS::WAFv2::WebACLAssociation": "unknown to ministack; the ACL itself is kept",
+    "AWS::WAFv2::LoggingConfiguration": "unknown to ministack, whose ACL refuses nothing",
     "AWS::ApplicationAutoScaling::ScalableTarget": "unknown to ministack; workers are processes",
     "AWS::ApplicationAutoScaling::ScalingPolicy": "unknown to ministack; workers are processes",
     "AWS::Lambda::LayerVersion": "functions import from the environment that runs ministack",

@@ -18,13 +18,14 @@ def stack() -> Synthesised:
 @pytest.fixture(scope="session")
 def other() -> Synthesised:
     """No bulk worker when there is nothing to do, no reserved concurrency, a NAT gateway, a
-    records table that was there before, and somebody to tell of alarms."""
+    records table that was there before, somebody to tell of alarms, and no web ACL."""
     return synthesise(
         settings_of(
             bulk_lane={"min_tasks": 0, "network": "nat"},
             small_lane={"reserved_concurrency": None},
             records={"table_name": "products", "tenant_key": "owner", "id_key": "sku"},
             alarm_topic_arn="arn:aws:sns:eu-west-1:123456789012:alarms",
+            waf={"mode": "off"},
         )
     )
 

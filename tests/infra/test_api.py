@@ -40,11 +40,20 @@ def test_calls_are_logged_and_bodies_are_not(stack: Synthesised) -> None:
 
 def test_the_gateways_own_errors_are_problems_too(stack: Synthesised) -> None:
     answers = stack.of("ApiGateway::GatewayResponse").values()
-    assert {answer["ResponseType"] for answer in answers} == {"DEFAULT_4XX", "DEFAULT_5XX"}
+    assert {answer["ResponseType"] for answer in answers} == {
+        "DEFAULT_4XX",
+        "DEFAULT_5XX",
+        "WAF_FILTERED",
+        "REQUEST_TOO_LARGE",
+    }
+    problems = {}
     for answer in answers:
         header = answer["ResponseParameters"]["gatewayresponse.header.Content-Type"]
         assert header == "'application/problem+json'"
         body = answer["ResponseTemplates"]["application/json"]
         # The message comes with its own quotes.
         filled = body.replace("$context.error.messageString", '"Unauthorized"')
-        assert json.loads(filled)["title"] == "Unauthorized"
+        problems[answer["ResponseType"]] = json.loads(filled)
+        assert problems[answer["ResponseType"]]["title"] == "Unauthorized"
+    assert problems["WAF_FILTERED"]["answered_by"] == "waf"
+    assert "POST /v1/uploads" in problems["REQUEST_TOO_LARGE"]["detail"]

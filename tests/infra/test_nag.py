@@ -32,17 +32,19 @@ def report(out: Path) -> dict[str, Any]:
     return dict(rules)
 
 
-@pytest.mark.parametrize("bulk_lane", [{}, {"network": "nat", "image_uri": "worker:1"}])
-def test_no_finding_is_open(tmp_path: Path, bulk_lane: dict[str, str]) -> None:
-    app, _ = app_with_rules(settings_of(bulk_lane=bulk_lane), tmp_path)
+@pytest.mark.parametrize(
+    ("bulk_lane", "waf"), [({}, "block"), ({"network": "nat", "image_uri": "worker:1"}, "off")]
+)
+def test_no_finding_is_open(tmp_path: Path, bulk_lane: dict[str, str], waf: str) -> None:
+    app, _ = app_with_rules(settings_of(bulk_lane=bulk_lane, waf={"mode": waf}), tmp_path)
     app.synth()
     rules = report(tmp_path)
     assert rules["violations"] == []
     stands = {one["ruleName"].split("[")[0]: one["reason"] for one in rules["suppressedViolations"]}
     assert set(stands) == {
         f"AwsSolutions-{rule}"
-        for rule in ("S1", "IAM4", "IAM5", "L1", "ECS2", "VPC7", "APIG2", "APIG3", "COG4")
-    }
+        for rule in ("S1", "IAM4", "IAM5", "L1", "ECS2", "VPC7", "APIG2", "COG4")
+    } | ({"AwsSolutions-APIG3"} if waf == "off" else set())
     for rule, reason in stands.items():
         assert len(reason.split()) >= 8, rule
 
