@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from .distinct import Distinct
 from .errors import JobFailed, QueryRefused
 from .limits import MAX_CHUNK
 from .ports import Count
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from .uploads import Upload
 
 SAMPLE: Final = 10
+LOOKED_AT: Final = 1000
+"""Lines of a file that are read for it, however often an id comes again."""
 COUNT_UP_TO: Final = 10_000
 CHUNK_SECONDS: Final = 0.2
 """What reading, planning and committing one chunk is taken to last."""
@@ -93,7 +96,8 @@ def _looked_at(
 
 
 def _first_of_upload(world: World, upload: Upload) -> tuple[str, ...]:
-    return tuple(islice(upload_ids(world, upload), SAMPLE))
+    first = islice(upload_ids(world, upload), LOOKED_AT)
+    return tuple(islice(Distinct(first), SAMPLE))
 
 
 def _count(world: World, tenant: str, query: Filter) -> Count | None:
