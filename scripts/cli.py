@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from .commands import demo, dlq, jobs, local, opensearch, token, verify
+from .commands import demo, dlq, drift, effects, jobs, local, opensearch, token, verify
 from .local.errors import LocalError
 
 app = typer.Typer(
@@ -20,9 +20,11 @@ app = typer.Typer(
 )
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(dlq.app, name="dlq")
+app.add_typer(effects.app, name="effects")
 app.add_typer(local.app, name="local")
 app.add_typer(opensearch.app, name="opensearch")
 app.command("demo")(demo.demo)
+app.command("drift")(drift.drift)
 app.command("token")(token.token)
 app.command("verify")(verify.verify)
 

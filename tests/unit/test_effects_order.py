@@ -24,7 +24,7 @@ from handlers.jobs.run import on_message
 from handlers.jobs.states import State
 from handlers.jobs.store import Key, Put, Table
 from handlers.jobs.submit import Created, submit
-from tests.support.engine import REMEMBERED, Engine
+from tests.support.index_model import REMEMBERED, Engine
 from tests.support.search import Transport, sink_over
 from tests.support.world import MemoryWorld, memory_world
 

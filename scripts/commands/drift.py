@@ -1,0 +1,155 @@
+"""``fairlane drift``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, Final
+
+import boto3
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+from opensearchpy.exceptions import OpenSearchException
+from rich.console import Console
+from rich.table import Table
+
+from handlers import bootstrap
+from handlers.effects.search_client import search_client
+from handlers.jobs.errors import FairlaneError
+from handlers.jobs.record_schema import RecordSchema
+from handlers.jobs.replay import of_all
+from handlers.jobs.requests import accept
+from handlers.jobs.submit import Busy, submit
+from scripts.local.errors import LocalError
+from scripts.local.state import DEFAULT_NAME
+from scripts.local.steps import Steps
+from scripts.ops.deployment import Deployment, deployment
+from scripts.ops.drift import Difference, Drift, Sides, find
+
+BATCH: Final = 10_000
+"""Ids of one repairing job."""
+
+
+def drift(
+    *,
+    tenant: Annotated[str, typer.Option(help="Whose records and documents.")],
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Submit reindex jobs for what differs.")
+    ] = False,
+    stack: Annotated[
+        str | None,
+        typer.Option("--stack", help="A CloudFormation stack; the local one if left out."),
+    ] = None,
+    name: Annotated[str, typer.Option("--name", help="Which local stack.")] = DEFAULT_NAME,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+) -> None:
+    """Compare the record table with the search index; the exit status is 1 when they differ."""
+    here = deployment(stack, name)
+    repairs = Repairs(here, tenant)
+    try:
+        sides = sides_of(here, tenant)
+        with Steps(quiet=as_json) as steps, steps.step(f"Comparing {tenant}") as advance:
+            seen = find(sides, repairs.add if repair else lambda _: None, advance)
+        if repair:
+            repairs.submit()
+        undone = sum(each.effect.tenant == tenant for each in of_all(here.world))
+    except (OpenSearchException, FairlaneError, BotoCoreError, ClientError) as error:
+        raise LocalError(f"table and index cannot be compared: {error}") from error
+    facts = {**facts_of(seen), "effects_undone": undone, "jobs": repairs.jobs, "busy": repairs.busy}
+    if as_json:
+        print(json.dumps({"tenant": tenant, **facts}))
+    else:
+        _show(seen, undone, repairs)
+    raise typer.Exit(1 if seen.total or repairs.busy else 0)
+
+
+def sides_of(here: Deployment, tenant: str) -> Sides:
+    """Raises LocalError for a deployment without a search index."""
+    settings = bootstrap.work_settings()
+    url = settings.effects.search_url
+    if url is None:
+        raise LocalError("this deployment has no search index: set effects.search_url")
+    session = boto3.Session()
+    client = search_client(
+        url,
+        credentials=session.get_credentials() if url.startswith("https://") else None,
+        region=settings.effects.search_region or session.region_name,
+    )
+    return Sides(
+        tenant=tenant,
+        dynamodb=boto3.client("dynamodb"),
+        table=settings.records_table,
+        records=here.world.records,
+        client=client,
+        index=settings.effects.search_index,
+        schema=RecordSchema(tenant=settings.records_tenant_key, id=settings.records_id_key),
+    )
+
+
+@dataclass
+class Repairs:
+    """Collects what differs into reindex jobs, each on a subject of its own: they change no
+    record, so nobody has to wait for them."""
+
+    here: Deployment
+    tenant: str
+    jobs: list[str] = field(default_factory=list)
+    busy: list[str] = field(default_factory=list)
+    """Jobs of an earlier repair that still run, in whose way this one would be."""
+    _ids: list[str] = field(default_factory=list)
+    _number: int = 0
+
+    def add(self, found: Difference) -> None:
+        self._ids.append(found.id)
+        if len(self._ids) == BATCH:
+            self.submit()
+
+    def submit(self) -> None:
+        """Raises Transient."""
+        if not self._ids:
+            return
+        world = self.here.world
+        subject = f"search-index/{self._number}"
+        body = {"operation": "reindex", "subject": subject, "ids": self._ids, "params": {}}
+        request = accept(body, world.operations, max_ids=world.limits.max_inline_ids)
+        outcome = submit(world, self.tenant, request)
+        if isinstance(outcome, Busy):
+            self.busy.append(outcome.job_id)
+        else:
+            self.jobs.append(outcome.job.id)
+        self._number += 1
+        self._ids = []
+
+
+def facts_of(seen: Drift) -> dict[str, Any]:
+    return {
+        "records": seen.records,
+        "documents": seen.documents,
+        **{kind.value: count for kind, count in seen.counts.items()},
+        "samples": {
+            kind.value: [asdict(one) for one in found] for kind, found in seen.samples.items()
+        },
+    }
+
+
+def _show(seen: Drift, undone: int, repairs: Repairs) -> None:
+    print(f"{seen.records} records, {seen.documents} documents")
+    if seen.total:
+        table = Table("", "count", "such as")
+        for kind, count in seen.counts.items():
+            examples = ", ".join(f"{one.id!r} {_versions(one)}" for one in seen.samples[kind][:3])
+            table.add_row(kind.value, str(count), examples)
+        Console().print(table)
+    else:
+        print("no drift")
+    if undone:
+        print(f"{undone} effects of this tenant are not done yet: see `fairlane effects list`")
+    for job in repairs.jobs:
+        print(f"repairing: job {job}")
+    for job in repairs.busy:
+        print(f"not repaired in part: job {job} of an earlier repair still runs; run this again")
+
+
+def _versions(one: Difference) -> str:
+    table, index = ("-" if version is None else version for version in (one.table, one.index))
+    return f"(table {table}, index {index})"
