@@ -3,8 +3,8 @@ the verified token."""
 
 from __future__ import annotations
 
-import json
 import os
+from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,61 +16,95 @@ from .jobs.errors import Transient
 from .jobs.model import Job
 from .jobs.replay import replay
 from .jobs.submit import Busy
-from .web.creating import Creation, busy
-from .web.pages import jobs_page
-from .web.previewing import preview_view, upload_view, wants_preview
+from .settings import ApiSettings
+from .web.answers import answer, not_modified, raw
+from .web.caller import Callers, Scope
+from .web.creating import Creation, OnConflict, SubjectBusy
+from .web.pages import PARAMETERS, jobs_page
 from .web.problems import Problem, not_found, unavailable
-from .web.views import is_job_id, job_view, location
+from .web.query import Query
+from .web.views import etag, is_job_id, job_view, location, look_again, matches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
     from .jobs.control import Answer
     from .jobs.ports import World
 
+    Act = Callable[[World, str, str], Answer]
+
 SERVICE: Final = "api"
-JSON: Final = "application/json"
 
 app = APIGatewayRestResolver()
 
 
+# What a route rarely needs is imported by the route: a function starts with what most need.
+
+
 @app.post("/v1/jobs")
 def create_job() -> Response[str]:
+    tenant, query = _tenant(Scope.WRITE), _query("validate_only", "on_conflict")
     creation = Creation(_world(), work_settings().idempotency_table)
-    query = app.current_event.query_string_parameters or {}
-    if wants_preview(query.get("validate_only")):
+    if query.flag("validate_only"):
+        from .web.previewing import preview_view  # noqa: PLC0415
+
         accepted = creation.accepted(_body())
-        return _answer(HTTPStatus.OK, preview_view(_world(), _tenant(), accepted))
+        return answer(HTTPStatus.OK, preview_view(_world(), tenant, accepted), _request_id())
+    conflict = query.choice("on_conflict", OnConflict) or OnConflict.REJECT
     key = app.current_event.headers.get("Idempotency-Key")
-    view, replayed = creation.create(_tenant(), _body(), key, app.lambda_context)
-    headers = {"Location": location(view["id"])}
-    if replayed:
+    made = creation.create(tenant, _body(), key, app.lambda_context, conflict)
+    headers = {"Location": location(made.view["id"])}
+    if made.replayed:
         headers["Idempotency-Replayed"] = "true"
-    return _answer(HTTPStatus.ACCEPTED, view, headers)
+    status = HTTPStatus.OK if made.existing else HTTPStatus.ACCEPTED
+    return answer(status, made.view, _request_id(), headers)
 
 
 @app.post("/v1/uploads")
 def create_upload() -> Response[str]:
-    return _answer(HTTPStatus.CREATED, upload_view(_world(), _tenant(), _body()))
+    from .web.previewing import upload_view  # noqa: PLC0415
+
+    tenant, _ = _tenant(Scope.WRITE), _query()
+    view = upload_view(_world(), tenant, _body())
+    return answer(HTTPStatus.CREATED, view, _request_id())
 
 
 @app.get("/v1/jobs")
 def list_jobs() -> Response[str]:
-    query = app.current_event.query_string_parameters or {}
-    return _answer(
-        HTTPStatus.OK, jobs_page(_world(), _tenant(), query.get("limit"), query.get("page"))
-    )
+    tenant, query = _tenant(Scope.READ), _query(*PARAMETERS)
+    return answer(HTTPStatus.OK, jobs_page(_world(), tenant, query), _request_id())
 
 
 @app.get("/v1/jobs/<job_id>")
 def get_job(job_id: str) -> Response[str]:
-    tenant = _tenant()
-    job = control.find(_world(), tenant, job_id) if is_job_id(job_id) else None
-    if job is None:
-        raise _no_job()
-    return _answer(HTTPStatus.OK, job_view(job))
+    job, _ = _job(job_id), _query()
+    now = _world().runtime.now()
+    view = job_view(job, now)
+    tag, wait = etag(view), look_again(job, now)
+    headers = {"ETag": tag, **({} if wait is None else {"Retry-After": str(wait)})}
+    if matches(app.current_event.headers.get("If-None-Match"), tag):
+        return not_modified(_request_id(), headers)
+    return answer(HTTPStatus.OK, view, _request_id(), headers)
+
+
+@app.get("/v1/jobs/<job_id>/items")
+def list_items(job_id: str) -> Response[str]:
+    from .web.listing import items_view  # noqa: PLC0415
+
+    job, query = _job(job_id), _query("outcome", "limit", "page")
+    return answer(HTTPStatus.OK, items_view(_world(), job, query), _request_id())
+
+
+@app.post("/v1/jobs/<job_id>/report")
+def create_report(job_id: str) -> Response[str]:
+    from .web.listing import report_view  # noqa: PLC0415
+
+    job, query = _job(job_id), _query("format", "outcome")
+    remaining = app.lambda_context.get_remaining_time_in_millis
+    view = report_view(_world(), job, query, remaining)
+    return answer(HTTPStatus.CREATED, view, _request_id(), {"Location": view["url"]})
 
 
 @app.post("/v1/jobs/<job_id>/cancel")
@@ -90,7 +124,12 @@ def resume_job(job_id: str) -> Response[str]:
 
 @app.post("/v1/jobs/<job_id>/retry")
 def retry_job(job_id: str) -> Response[str]:
-    return _controlled(control.retry, job_id)
+    tenant, query = _tenant(Scope.WRITE), _query("failed_only")
+    if not query.flag("failed_only"):
+        return _done(control.retry, tenant, job_id)
+    from .jobs.retrying import retry_failed  # noqa: PLC0415
+
+    return _done(retry_failed, tenant, job_id)
 
 
 @app.post("/v1/jobs/<job_id>/effects/replay")
@@ -98,25 +137,69 @@ def replay_effects(job_id: str) -> Response[str]:
     return _controlled(replay, job_id)
 
 
+@app.get("/v1/operations")
+def list_operations() -> Response[str]:
+    from .web.catalog import operations_view  # noqa: PLC0415
+
+    _tenant(Scope.READ)
+    _query()
+    return answer(HTTPStatus.OK, operations_view(_world()), _request_id())
+
+
+@app.get("/v1/lanes")
+def list_lanes() -> Response[str]:
+    from .web.catalog import lanes_view  # noqa: PLC0415
+
+    tenant, _ = _tenant(Scope.READ), _query()
+    view = lanes_view(_world(), tenant)
+    return answer(HTTPStatus.OK, view, _request_id())
+
+
+@app.get("/v1/openapi.json")
+def openapi() -> Response[str]:
+    from .web.document import packaged  # noqa: PLC0415
+
+    _tenant(Scope.READ)
+    _query()
+    return raw(HTTPStatus.OK, packaged(), _request_id())
+
+
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    return app.resolve(event, context)
+    """One request. Every answer's ``X-Request-Id`` is in the line that is logged about it."""
+    started = _world().runtime.now()
+    answered = app.resolve(event, context)
+    _world().telemetry.log(
+        "request_answered",
+        request_id=_request_id(),
+        method=event.get("httpMethod"),
+        path=event.get("path"),
+        status=answered["statusCode"],
+        ms=_world().runtime.now() - started,
+    )
+    return answered
 
 
 # --- shared -----------------------------------------------------------------------------------
 
 
-def _controlled(act: Callable[[World, str, str], Answer], job_id: str) -> Response[str]:
-    tenant = _tenant()
+def _controlled(act: Act, job_id: str) -> Response[str]:
+    tenant, _ = _tenant(Scope.WRITE), _query()
+    return _done(act, tenant, job_id)
+
+
+def _done(act: Act, tenant: str, job_id: str) -> Response[str]:
     if not is_job_id(job_id):
         raise _no_job()
-    answer = act(_world(), tenant, job_id)
-    match answer:
+    done = act(_world(), tenant, job_id)
+    match done:
         case Job():
-            return _answer(HTTPStatus.ACCEPTED, job_view(answer))
+            view = job_view(done, _world().runtime.now())
+            headers = {"Location": location(done.id)}
+            return answer(HTTPStatus.ACCEPTED, view, _request_id(), headers)
         case control.NoSuchJob():
             raise _no_job()
         case Busy():
-            raise busy(answer)
+            raise SubjectBusy(done)
         case control.NotPossible(job, why):
             raise Problem(
                 HTTPStatus.CONFLICT,
@@ -124,6 +207,15 @@ def _controlled(act: Callable[[World, str, str], Answer], job_id: str) -> Respon
                 f"the job is {job.state}: {why}",
                 more={"state": job.state.value},
             )
+
+
+def _job(job_id: str) -> Job:
+    """The caller's job; somebody else's is none."""
+    tenant = _tenant(Scope.READ)
+    job = control.find(_world(), tenant, job_id) if is_job_id(job_id) else None
+    if job is None:
+        raise _no_job()
+    return job
 
 
 def _no_job() -> Problem:
@@ -134,13 +226,18 @@ def _world() -> World:
     return world(SERVICE)
 
 
-def _tenant() -> str:
-    """Only from the authorizer's context; a deployment without one lets nobody in."""
-    authorizer = app.current_event.raw_event["requestContext"].get("authorizer") or {}
-    tenant = authorizer.get("tenant")
-    if not isinstance(tenant, str) or not tenant:
-        raise Problem(HTTPStatus.UNAUTHORIZED, "unauthorized", "no verified tenant")
-    return tenant
+@cache
+def callers() -> Callers:
+    """Raises SettingsError."""
+    return Callers(ApiSettings.from_env(os.environ))
+
+
+def _tenant(needs: Scope) -> str:
+    return callers().tenant(app.current_event.raw_event["requestContext"], needs)
+
+
+def _query(*known: str) -> Query:
+    return Query(app.current_event.raw_event, *known)
 
 
 def _body() -> str:
@@ -150,17 +247,6 @@ def _body() -> str:
         raise Problem(
             HTTPStatus.BAD_REQUEST, "bad_request", "the body is not UTF-8", field="body"
         ) from error
-
-
-def _answer(
-    status: HTTPStatus, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
-) -> Response[str]:
-    return Response(
-        status_code=status.value,
-        content_type=JSON,
-        body=json.dumps(body, separators=(",", ":")),
-        headers={**(headers or {}), "X-Request-Id": _request_id()},
-    )
 
 
 def _request_id() -> str:
@@ -199,4 +285,6 @@ app.exception_handler(Exception)(_internal)
 app.not_found(_no_route)
 
 if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
+    # While the function starts: bad settings stop it here, and the first request need not wait.
     _world()
+    callers()

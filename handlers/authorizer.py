@@ -1,13 +1,14 @@
 """Who calls: turns the bearer token of a request into the tenant it acts for.
 
 An API Gateway Lambda authorizer of type TOKEN. The tenant comes from a verified token and from
-nothing else; the API reads it at ``requestContext.authorizer.tenant``.
+nothing else; the API reads it at ``requestContext.authorizer``, with the scopes the token grants.
 """
 
 from __future__ import annotations
 
 import os
 import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -19,7 +20,11 @@ from .settings import AuthSettings
 from .telemetry import log_line, logger_of
 
 ALGORITHMS: Final = ("RS256", "ES256")
+SCOPE_CLAIMS: Final = ("scope", "scp")
+OURS: Final = "jobs:"
+"""How our scopes begin; the API has no use for others, and the context is not for them."""
 REQUIRED: Final = ("exp", "iss", "aud")
+MAX_SCOPES: Final = 20
 
 KEYS_LIFETIME: Final = 300
 """Seconds a key set is trusted before it is read again: how long a withdrawn key still opens."""
@@ -52,6 +57,8 @@ class Caller:
     tenant: str
     principal: str
     """The token's subject, or the tenant if it names none."""
+    scopes: str = ""
+    """Ours, with a space between two."""
 
 
 class Verifier:
@@ -70,7 +77,9 @@ class Verifier:
         """Who the value of an Authorization header speaks for. Raises BadToken, KeysUnavailable."""
         claims = self._claims(_bearer(header))
         tenant = _tenant(claims.get(self._settings.auth_tenant_claim))
-        return Caller(tenant, principal=claims.get("sub") or tenant)
+        claim = self._settings.auth_scope_claim
+        scopes = _scopes(claims, (claim,) if claim else SCOPE_CLAIMS)
+        return Caller(tenant, principal=claims.get("sub") or tenant, scopes=scopes)
 
     def _claims(self, token: str) -> dict[str, Any]:
         try:
@@ -130,6 +139,14 @@ def _tenant(claim: object) -> str:
     return claim
 
 
+def _scopes(claims: Mapping[str, object], names: Sequence[str]) -> str:
+    """What the first of these claims grants; a claim of another kind grants nothing."""
+    given = next((claims[name] for name in names if name in claims), None)
+    words = given.split() if isinstance(given, str) else given if isinstance(given, list) else ()
+    known = {word for word in words if isinstance(word, str) and word.startswith(OURS)}
+    return " ".join(sorted(known)[:MAX_SCOPES])
+
+
 @cache
 def verifier() -> Verifier:
     """The process's verifier, made from the environment. Raises SettingsError."""
@@ -166,5 +183,5 @@ def _allow(caller: Caller, method_arn: str) -> dict[str, Any]:
     return {
         "principalId": caller.principal,
         "policyDocument": {"Version": "2012-10-17", "Statement": [statement]},
-        "context": {"tenant": caller.tenant},
+        "context": {"tenant": caller.tenant, "scopes": caller.scopes},
     }

@@ -7,12 +7,23 @@ A missing or bad variable stops the process at start, naming the variable.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    model_validator,
+)
 
-from .jobs.limits import Limits
+from .jobs.limits import MAX_TENANT_BYTES, Limits
+from .jobs.names import bad_text
 from .jobs.timing import Timing
 
 PREFIX: Final = "FAIRLANE_"
@@ -142,8 +153,60 @@ class AuthSettings(Environment):
     auth_issuer: str = Field(min_length=1)
     auth_audience: str = Field(min_length=1)
     auth_tenant_claim: str = Field(default="tenant", min_length=1)
+    auth_scope_claim: str | None = None
+    """The claim with the scopes, a list or words in one string; None: ``scope``, else ``scp``."""
     auth_leeway: int = Field(default=30, ge=0, le=300)
     """Seconds of clock difference tolerated in exp, nbf and iat."""
+
+
+def _from_json(value: object) -> object:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _to_json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _tenant(name: str) -> str:
+    if problem := bad_text(name, MAX_TENANT_BYTES):
+        raise ValueError(problem)
+    return name
+
+
+ROLE_OR_USER: Final = r"^arn:[a-z-]+:iam::[0-9]{12}:(role|user)/[!-~]+$"
+PrincipalArn = Annotated[str, Field(pattern=ROLE_OR_USER)]
+"""An IAM role or user."""
+Tenant = Annotated[str, AfterValidator(_tenant)]
+MAX_PRINCIPALS_BYTES: Final = 2048
+"""Of the mapping as JSON: all variables of a function have 4 KB together."""
+
+
+class ApiSettings(Environment):
+    """How the API knows its callers."""
+
+    api_auth: Literal["token", "iam"] = "token"
+    """token: what the authorizer made of a token. iam: who signed the request, as API Gateway
+    verified it. Neither is ever taken for the other."""
+    api_enforce_scopes: bool = True
+    """Whether a token needs ``jobs:read`` or ``jobs:write``. For IAM, policies decide that."""
+    api_principals: Annotated[
+        dict[PrincipalArn, Tenant],
+        BeforeValidator(_from_json),
+        PlainSerializer(_to_json, when_used="json"),
+    ] = Field(default_factory=dict)
+    """For IAM: whose jobs the sessions of a role, or a user, may work on."""
+
+    @model_validator(mode="after")
+    def _principals(self) -> Self:
+        if (self.api_auth == "iam") != bool(self.api_principals):
+            raise ValueError("api_principals are for api_auth iam, which needs at least one")
+        size = len(_to_json(self.api_principals))
+        if size > MAX_PRINCIPALS_BYTES:
+            raise ValueError(
+                f"api_principals take {size} bytes as JSON, not at most {MAX_PRINCIPALS_BYTES}: "
+                "let one role stand for each tenant, or use tokens"
+            )
+        return self
 
 
 def _leaves(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:

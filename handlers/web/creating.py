@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+from ..jobs.control import find
 from ..jobs.exact import exact_json
 from ..jobs.names import bad_text
 from ..jobs.requests import UPLOAD_INSTEAD, BadRequest, accept, parse
@@ -18,11 +20,44 @@ from .views import job_view, location
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
+    from ..jobs.model import Job
     from ..jobs.ports import World
     from ..jobs.requests import Accepted
 
 MAX_KEY_BYTES: Final = 256
 Answer = dict[str, Any]
+
+
+class OnConflict(StrEnum):
+    """What a client wants when its subject is taken."""
+
+    REJECT = "reject"
+    RETURN_EXISTING = "return_existing"
+
+
+@dataclass(frozen=True)
+class Made:
+    view: Answer
+    replayed: bool = False
+    """This answer was given before."""
+    existing: bool = False
+    """Nothing was made: it is the job that has the subject."""
+
+
+class SubjectBusy(Problem):
+    """409 at once, naming who is in the way."""
+
+    def __init__(self, outcome: Busy) -> None:
+        state = outcome.state.value if outcome.state else "unknown"
+        job = {"id": outcome.job_id, "state": state, "url": location(outcome.job_id)}
+        super().__init__(
+            HTTPStatus.CONFLICT,
+            "subject_busy",
+            f"job {outcome.job_id} ({state}) is working on this subject",
+            field="subject",
+            more={"active_job": job},
+        )
+        self.job_id = outcome.job_id
 
 
 @dataclass(frozen=True)
@@ -33,10 +68,25 @@ class Creation:
     idempotency_table: str
 
     def create(
-        self, tenant: str, body: str, key: str | None, context: LambdaContext
-    ) -> tuple[Answer, bool]:
-        """The new job's view, and whether this answer was given before. Raises Problem,
-        Transient."""
+        self,
+        tenant: str,
+        body: str,
+        key: str | None,
+        context: LambdaContext,
+        on_conflict: OnConflict = OnConflict.REJECT,
+    ) -> Made:
+        """Raises Problem, Transient."""
+        try:
+            return self._create(tenant, body, key, context)
+        except SubjectBusy as busy:
+            if on_conflict is OnConflict.REJECT:
+                raise
+            holder = find(self.world, tenant, busy.job_id)
+            if holder is None or holder.state.terminal:
+                raise
+            return Made(self._view(holder), existing=True)
+
+    def _create(self, tenant: str, body: str, key: str | None, context: LambdaContext) -> Made:
         accepted = self.accepted(body)
         if key is None:
             return self._submit(tenant, accepted, None)
@@ -62,51 +112,33 @@ class Creation:
         except BadRequest as error:
             raise refused(error) from error
 
-    def _submit(
-        self, tenant: str, accepted: Accepted, idempotency: str | None
-    ) -> tuple[Answer, bool]:
+    def _submit(self, tenant: str, accepted: Accepted, idempotency: str | None) -> Made:
         try:
             outcome = submit(self.world, tenant, accepted, idempotency=idempotency)
         except BadRequest as error:
             raise refused(error) from error
         if isinstance(outcome, Busy):
-            raise busy(outcome)
-        return job_view(outcome.job), outcome.replayed
+            raise SubjectBusy(outcome)
+        return Made(self._view(outcome.job), outcome.replayed)
+
+    def _view(self, job: Job) -> Answer:
+        return job_view(job, self.world.runtime.now())
 
     def _once(
         self, tenant: str, accepted: Accepted, key: str, request: str, context: LambdaContext
-    ) -> tuple[Answer, bool]:
+    ) -> Made:
         # Powertools' idempotency is slow to import and most requests send no key.
         from . import once  # noqa: PLC0415
 
         identity = _hash(f"{len(tenant)}:{tenant}{key}")
-        calls: list[bool] = []
+        made: list[Made] = []
 
         def make() -> Answer:
-            view, replayed = self._submit(tenant, accepted, _hash(identity + request))
-            calls.append(replayed)
-            return view
+            made.append(self._submit(tenant, accepted, _hash(identity + request)))
+            return made[-1].view
 
         view = once.run(self.idempotency_table, identity, request, context, make)
-        return view, not calls or calls[-1]
-
-
-def busy(outcome: Busy) -> Problem:
-    """409 at once, naming who is in the way."""
-    state = outcome.state.value if outcome.state else "unknown"
-    return Problem(
-        HTTPStatus.CONFLICT,
-        "subject_busy",
-        f"job {outcome.job_id} ({state}) is working on this subject",
-        field="subject",
-        more={
-            "active_job": {
-                "id": outcome.job_id,
-                "state": state,
-                "url": location(outcome.job_id),
-            }
-        },
-    )
+        return Made(view, replayed=not made or made[-1].replayed)
 
 
 def _hash(text: str) -> str:

@@ -1,72 +1,136 @@
-"""Lists in pages: opaque tokens that only go on where they came from."""
+"""``GET /v1/jobs``: the tenant's jobs, newest first, in pages."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
-import re
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from ..jobs import items
 from ..jobs.errors import Undecodable
+from ..jobs.states import State
 from ..jobs.store import Index
 from .problems import bad_request
+from .tokens import place_of, token
 from .views import is_job_id, job_view
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..jobs.model import Job
     from ..jobs.ports import World
-    from ..jobs.store import Cursor
+    from ..jobs.store import Cursor, Found
+    from .query import Query
 
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 200
-WHOLE: Final = re.compile(r"[0-9]{1,3}")
+MAX_READS: Final = 5
+"""Reads of one page: where a filter matches little, a page ends early and the next one goes on."""
+PARAMETERS: Final = (
+    "limit",
+    "page",
+    "state",
+    "operation",
+    "label",
+    "created_after",
+    "created_before",
+)
+LATEST: Final = 16**12 - 1
+"""The last millisecond that has its place in a job id."""
 
 
-def jobs_page(world: World, tenant: str, limit: str | None, token: str | None) -> dict[str, object]:
-    """The tenant's jobs, newest first: ``{"jobs": [...], "next": token}``. Raises Problem."""
-    page = world.store.query(
-        Index.BY_TENANT,
-        items.tenant_partition(tenant),
-        descending=True,
-        limit=_limit(limit),
-        after=None if token is None else _cursor(tenant, token),
+@dataclass(frozen=True)
+class Wanted:
+    """Which jobs a list shows."""
+
+    states: frozenset[State]
+    operation: str | None
+    labels: Mapping[str, str]
+    after: int | None
+    """Created at or after, epoch ms."""
+    before: int | None
+    """Created before."""
+
+    def shows(self, job: Job) -> bool:
+        return (
+            (not self.states or job.state in self.states)
+            and self.operation in {None, job.operation}
+            and all(job.labels.get(name) == value for name, value in self.labels.items())
+        )
+
+    def key(self) -> tuple[str, ...]:
+        """The same for the same list."""
+        labels = sorted(f"{name}={value}" for name, value in self.labels.items())
+        states = sorted(state.value for state in self.states)
+        return (str(states), str(self.operation), str(labels), str(self.after), str(self.before))
+
+
+def wanted(query: Query) -> Wanted:
+    """Raises Problem."""
+    return Wanted(
+        states=frozenset(_state(text) for text in query.many("state")),
+        operation=query.get("operation"),
+        labels=dict(_label(text) for text in query.many("label")),
+        after=_time("created_after", query.get("created_after")),
+        before=_time("created_before", query.get("created_before")),
     )
-    jobs = []
-    for found in page.found:
-        try:
-            jobs.append(job_view(items.job_of(found.item)))
-        except Undecodable as error:
-            world.telemetry.log("job_not_listed", tenant=tenant, pk=found.key.pk, why=str(error))
-    answer: dict[str, object] = {"jobs": jobs}
-    if page.next is not None:
-        answer["next"] = _token(page.next)
-    return answer
 
 
-def _limit(text: str | None) -> int:
-    if text is None:
-        return DEFAULT_LIMIT
-    if not WHOLE.fullmatch(text) or not 1 <= int(text) <= MAX_LIMIT:
-        raise bad_request("limit", f"must be a whole number from 1 to {MAX_LIMIT}")
-    return int(text)
+def jobs_page(world: World, tenant: str, query: Query) -> dict[str, object]:
+    """``{"jobs": [...], "next": token}``; fewer jobs than asked for, or none, while there are more
+    when a filter matches little. Raises Problem."""
+    limit = query.whole("limit", default=DEFAULT_LIMIT, most=MAX_LIMIT)
+    wants = wanted(query)
+    list_ = (tenant, "jobs", *wants.key())
+    text = query.get("page")
+    after = _start(tenant, wants) if text is None else _place(tenant, list_, text)
+    jobs: list[dict[str, object]] = []
+    for _ in range(MAX_READS):
+        page = world.store.query(
+            Index.BY_TENANT,
+            items.tenant_partition(tenant),
+            descending=True,
+            limit=limit,
+            after=after,
+        )
+        for found in page.found:
+            if wants.after is not None and _created(found) < wants.after:
+                return {"jobs": jobs}
+            job = _readable(world, tenant, found)
+            if job is not None and wants.shows(job):
+                jobs.append(job_view(job, world.runtime.now()))
+            if len(jobs) == limit:
+                return {"jobs": jobs, "next": token(list_, [str(found.item[Index.BY_TENANT.sk])])}
+        if page.next is None:
+            return {"jobs": jobs}
+        after = page.next
+    return {"jobs": jobs, "next": token(list_, [str((after or {})[Index.BY_TENANT.sk])])}
 
 
-def _token(cursor: Cursor) -> str:
-    text = json.dumps(dict(cursor), separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode()
-
-
-def _cursor(tenant: str, token: str) -> Cursor:
-    """The cursor in a token, which the client may have changed."""
+def _readable(world: World, tenant: str, found: Found) -> Job | None:
     try:
-        cursor = json.loads(base64.b64decode(token, altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError, RecursionError) as error:
-        raise bad_request("page", "is not a token of this API") from error
-    job_id = cursor.get(Index.BY_TENANT.sk) if isinstance(cursor, dict) else None
-    if not is_job_id(job_id) or cursor != _at(tenant, job_id):
-        raise bad_request("page", "is not a token of this list")
-    return _at(tenant, job_id)
+        return items.job_of(found.item)
+    except Undecodable as error:
+        world.telemetry.log("job_not_listed", tenant=tenant, pk=found.key.pk, why=str(error))
+        return None
+
+
+def _created(found: Found) -> int:
+    """A job's id begins with its time."""
+    return int(str(found.item[Index.BY_TENANT.sk])[:12], 16)
+
+
+def _start(tenant: str, wants: Wanted) -> Cursor | None:
+    if wants.before is None:
+        return None
+    return _at(tenant, f"{min(wants.before, LATEST):012x}{0:020x}")
+
+
+def _place(tenant: str, list_: tuple[str, ...], text: str) -> Cursor:
+    match place_of(list_, text):
+        case [str() as job_id] if is_job_id(job_id):
+            return _at(tenant, job_id)
+    raise bad_request("page", "is not a token of this list")
 
 
 def _at(tenant: str, job_id: str) -> Cursor:
@@ -78,3 +142,30 @@ def _at(tenant: str, job_id: str) -> Cursor:
         Index.BY_TENANT.pk: items.tenant_partition(tenant),
         Index.BY_TENANT.sk: job_id,
     }
+
+
+def _state(text: str) -> State:
+    try:
+        return State(text)
+    except ValueError:
+        known = ", ".join(state.value for state in State)
+        raise bad_request("state", f"must be one of {known}") from None
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name:
+        raise bad_request("label", "must be name:value")
+    return name, value
+
+
+def _time(name: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+        if at.tzinfo is not None:
+            return max(0, round(at.timestamp() * 1000))
+    except (ValueError, OverflowError):
+        pass
+    raise bad_request(name, "must be a time with its zone, as 2026-01-31T12:00:00Z")

@@ -10,7 +10,7 @@ from ..jobs.preview import CHUNK_SECONDS, preview
 from ..jobs.requests import BadRequest, Name, bad, parse
 from ..jobs.selecting import offer_upload
 from ..jobs.uploads import Format, UploadForm
-from .problems import bad_request, refused
+from .problems import refused
 from .views import timestamp
 
 if TYPE_CHECKING:
@@ -36,13 +36,6 @@ class UploadRequest(BaseModel):
         if self.format is Format.CSV and self.column is None:
             raise ValueError("a CSV file needs the 'column' that holds the ids")
         return self
-
-
-def wants_preview(value: str | None) -> bool:
-    """The ``validate_only`` of a request. Raises Problem."""
-    if value not in {None, "true", "false"}:
-        raise bad_request("validate_only", "must be true or false")
-    return value == "true"
 
 
 def preview_view(world: World, tenant: str, accepted: Accepted) -> dict[str, Any]:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
+from ..jobs.states import State
+from ..jobs.timing import SECOND
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..jobs.model import Job
 
 BASE: Final = "/v1/jobs"
+LONGEST_WAIT: Final = 30
+HELD_WAIT: Final = 5
+"""Seconds."""
 _JOB_ID: Final = re.compile(r"[0-9a-f]{32}")
 
 
@@ -22,8 +33,11 @@ def location(job_id: str) -> str:
     return f"{BASE}/{job_id}"
 
 
-def job_view(job: Job) -> dict[str, Any]:
-    """A JSON object; absent values are left out. Times are UTC, ISO 8601 with milliseconds."""
+def job_view(job: Job, now: int) -> dict[str, Any]:
+    """A JSON object; absent values are left out. Times are UTC, ISO 8601 with milliseconds.
+
+    now: epoch ms; what the rate and the remaining time are as of.
+    """
     view = {
         "id": job.id,
         "url": location(job.id),
@@ -41,7 +55,7 @@ def job_view(job: Job) -> dict[str, Any]:
         "succeeded": job.succeeded,
         "failed": job.failed,
         "skipped": job.skipped,
-        "percent": percent(job),
+        "progress": progress(job, now),
         "effects": effects(job),
         "attempt": job.attempt,
         "created_at": timestamp(job.created_at),
@@ -50,16 +64,64 @@ def job_view(job: Job) -> dict[str, Any]:
         "retry_at": timestamp(job.retry_at),
         "dwell_ms": job.dwell_ms,
         "labels": dict(job.labels) or None,
+        "retry_of": job.retry_of,
+        "retried_by": job.retried_by,
     }
     return {name: value for name, value in view.items() if value is not None}
 
 
-def percent(job: Job) -> int | None:
-    """Of the records settled; a job over none of them is done. None while nobody knows of how
-    many: a live walk counts them as it goes."""
-    if job.total is None:
-        return None
-    return 100 if job.total == 0 else job.position * 100 // job.total
+def progress(job: Job, now: int) -> dict[str, Any] | None:
+    """Of the records settled so far, and over the whole time since the job first started. A part
+    nobody can know yet is left out: a live walk counts its records as it goes."""
+    percent = rate = eta = None
+    if job.total is not None:
+        # A job over no records is done.
+        percent = 100 if job.total == 0 else job.position * 100 // job.total
+    if job.started_at is not None and job.position:
+        taken = (job.finished_at or now) - job.started_at
+        rate = job.position * SECOND / max(taken, 1)
+    if rate and job.total is not None and job.state is State.RUNNING:
+        eta = math.ceil((job.total - job.position) / rate)
+    parts = {
+        "percent": percent,
+        "per_second": None if rate is None else round(rate, 1),
+        "eta_seconds": eta,
+    }
+    return {name: value for name, value in parts.items() if value is not None} or None
+
+
+def etag(view: Mapping[str, Any]) -> str:
+    """Changes when something happened to the job; time passing is nothing that happened."""
+    known = {name: value for name, value in view.items() if name != "progress"}
+    text = json.dumps(known, sort_keys=True)
+    return f'W/"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
+
+
+def matches(tags: str | None, tag: str) -> bool:
+    """Whether an If-None-Match names the tag (RFC 9110, weakly compared)."""
+    if tags is None:
+        return False
+    given = {part.strip().removeprefix("W/") for part in tags.split(",")}
+    return tags.strip() == "*" or tag.removeprefix("W/") in given
+
+
+def look_again(job: Job, now: int) -> int | None:
+    """Seconds until it may be worth asking again; None when the job has ended."""
+    match job.state:
+        case state if state.terminal:
+            return None
+        case State.QUEUED if job.retry_at is not None:
+            wait = (job.retry_at - now) / SECOND
+        case State.PAUSED:
+            wait = LONGEST_WAIT
+        case State.QUEUED if job.held:
+            wait = HELD_WAIT
+        case State.RUNNING:
+            # A tenth of what is left: often enough to see it end, seldom while it takes long.
+            wait = (progress(job, now) or {}).get("eta_seconds", 0) / 10
+        case _:
+            wait = 0
+    return min(max(math.ceil(wait), 1), LONGEST_WAIT)
 
 
 def effects(job: Job) -> dict[str, int] | None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from handlers.jobs.ports import Delivery, World
 
 TENANT: Final = "acme"
+SCOPES: Final = "jobs:read jobs:write"
 IDEMPOTENCY: Final = "idempotency"
 # So long that on a slow machine no heartbeat, redelivery or expiry comes into a test by itself.
 PATIENT: Final = LaneTiming(heartbeat=3000, lease_ttl=9000, visibility=20_000)
@@ -83,19 +84,23 @@ class Deployment:
         body: object = None,
         *,
         tenant: str | None = TENANT,
-        query: Mapping[str, str] | None = None,
+        query: Mapping[str, str | list[str]] | None = None,
         headers: Mapping[str, str] | None = None,
         remaining: int = 29_000,
+        scopes: str = SCOPES,
         **event: object,
     ) -> Answer:
-        """Through the real handler. body: text, or anything that becomes JSON."""
-        made = rest_event(method, path, body, tenant=tenant, query=query, headers=headers)
+        """Through the real handler. body: text, or anything that becomes JSON. query: a list is a
+        parameter that comes several times."""
+        made = rest_event(
+            method, path, body, tenant=tenant, query=query, headers=headers, scopes=scopes
+        )
         result = api.handler({**made, **event}, Context(remaining))  # type: ignore[arg-type]  # the parts of a context that are used
         many = result["multiValueHeaders"]
         return Answer(
             result["statusCode"],
             {name.lower(): values[0] for name, values in many.items()},
-            json.loads(result["body"]),
+            json.loads(result["body"]) if result["body"] else None,
         )
 
     def create(self, ids: Sequence[str], subject: str = "products", **more: Any) -> Answer:
@@ -250,7 +255,7 @@ def settings(urls: Mapping[Lane, str], limits: Limits) -> WorkSettings:
 def forget(*, everything: bool) -> None:
     """Let the next use read the environment again."""
     if everything:
-        for cached in (bootstrap.work_settings, bootstrap.world, once._layer):
+        for cached in (bootstrap.work_settings, bootstrap.world, once._layer, api.callers):
             cached.cache_clear()
 
 
@@ -263,8 +268,9 @@ def rest_event(
     body: object = None,
     *,
     tenant: str | None = TENANT,
-    query: Mapping[str, str] | None = None,
+    query: Mapping[str, str | list[str]] | None = None,
     headers: Mapping[str, str] | None = None,
+    scopes: str = SCOPES,
 ) -> dict[str, Any]:
     """A REST API's proxy event behind a Lambda TOKEN authorizer."""
     sent = {
@@ -274,15 +280,22 @@ def rest_event(
         "X-Amzn-Trace-Id": "Root=1-68a1b2c3-0123456789abcdef01234567",
         **(headers or {}),
     }
-    many = {name: [value] for name, value in (query or {}).items()}
-    authorizer = {"tenant": tenant, "principalId": tenant, "integrationLatency": 12}
+    many = {
+        name: value if isinstance(value, list) else [value] for name, value in (query or {}).items()
+    }
+    authorizer = {
+        "tenant": tenant,
+        "scopes": scopes,
+        "principalId": tenant,
+        "integrationLatency": 12,
+    }
     return {
         "resource": "/v1/jobs",
         "path": path,
         "httpMethod": method,
         "headers": sent,
         "multiValueHeaders": {name: [value] for name, value in sent.items()},
-        "queryStringParameters": dict(query) if query else None,
+        "queryStringParameters": {name: values[-1] for name, values in many.items()} or None,
         "multiValueQueryStringParameters": many or None,
         "pathParameters": None,
         "stageVariables": None,
@@ -298,7 +311,7 @@ def rest_event(
             "stage": "live",
             "requestTimeEpoch": 1_773_051_072_000,
             "requestId": "1b7d7c5e-6a0b-4f4e-9a2f-000000000001",
-            "identity": {"sourceIp": "192.0.2.1", "userAgent": "curl/8.5.0"},
+            "identity": {"sourceIp": "192.0.2.1", "userAgent": "curl/8.5.0", "userArn": None},
             "domainName": "abcdef1234.execute-api.eu-west-1.amazonaws.com",
             "apiId": "abcdef1234",
             **({"authorizer": authorizer} if tenant is not None else {}),

@@ -36,12 +36,12 @@ def test_a_job_is_accepted_and_found_where_the_answer_says(stack: Deployment) ->
         3,
         1,
     )
-    assert (shown["percent"], shown["labels"]) == (0, {"who": "me"})
+    assert (shown["progress"], shown["labels"]) == ({"percent": 0}, {"who": "me"})
     assert stack.call("GET", answer.headers["location"]).body == shown
     stack.run()
     after = stack.call("GET", answer.headers["location"])
     assert (after.status, after.body["state"], after.body["succeeded"]) == (200, "SUCCEEDED", 3)
-    assert (after.body["percent"], after.body["attempt"]) == (100, 1)
+    assert (after.body["progress"]["percent"], after.body["attempt"]) == (100, 1)
     assert after.body["dwell_ms"] >= 0
     assert stack.prices(ids) == {11}
     assert stack.messages(Lane.SMALL) == (0, 0)

@@ -148,23 +148,23 @@ def test_a_good_token_gets_its_tenant_and_the_whole_stage() -> None:
                 }
             ],
         },
-        "context": {"tenant": "acme"},
+        "context": {"tenant": "acme", "scopes": ""},
     }
 
 
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer ", " Bearer"])
 def test_the_scheme_is_read_like_http_says(scheme: str) -> None:
-    assert call(f"{scheme} {token()}")["context"] == {"tenant": "acme"}
+    assert call(f"{scheme} {token()}")["context"]["tenant"] == "acme"
 
 
 def test_es256_is_accepted() -> None:
     signed = token(EC_KEY, "ec", "ES256")
 
-    assert call(f"Bearer {signed}")["context"] == {"tenant": "acme"}
+    assert call(f"Bearer {signed}")["context"]["tenant"] == "acme"
 
 
 def test_one_of_several_audiences_is_enough() -> None:
-    assert call(f"Bearer {token(aud=['other', AUDIENCE])}")["context"] == {"tenant": "acme"}
+    assert call(f"Bearer {token(aud=['other', AUDIENCE])}")["context"]["tenant"] == "acme"
 
 
 def test_without_a_subject_the_tenant_is_the_principal() -> None:
@@ -173,7 +173,7 @@ def test_without_a_subject_the_tenant_is_the_principal() -> None:
 
 @pytest.mark.parametrize("tenant", ["é" * (MAX_TENANT_BYTES // 2), "a b#c", "株式会社"])
 def test_tenants_may_be_called_anything_printable(tenant: str) -> None:
-    assert call(f"Bearer {token(tenant=tenant)}")["context"] == {"tenant": tenant}
+    assert call(f"Bearer {token(tenant=tenant)}")["context"]["tenant"] == tenant
 
 
 def test_the_clock_may_differ_by_the_leeway() -> None:
@@ -313,7 +313,7 @@ def verifier(keys: KeySet, cooldown: float) -> Verifier:
 
 def test_the_key_set_is_read_once(keys: KeySet) -> None:
     for tenant in ("a", "b", "c"):
-        assert call(f"Bearer {token(tenant=tenant)}")["context"] == {"tenant": tenant}
+        assert call(f"Bearer {token(tenant=tenant)}")["context"]["tenant"] == tenant
 
     assert keys.reads == 1
 
@@ -402,7 +402,7 @@ def test_a_key_set_that_recovers_is_read_again(keys: KeySet) -> None:
         call(f"Bearer {token()}")
     keys.body = good
 
-    assert call(f"Bearer {token()}")["context"] == {"tenant": "acme"}
+    assert call(f"Bearer {token()}")["context"]["tenant"] == "acme"
 
 
 def test_another_claim_can_name_the_tenant(
@@ -411,7 +411,7 @@ def test_another_claim_can_name_the_tenant(
     monkeypatch.setenv("FAIRLANE_AUTH_TENANT_CLAIM", "custom:tenant")
 
     signed = token(**{"custom:tenant": "right", "tenant": "wrong"})
-    assert call(f"Bearer {signed}")["context"] == {"tenant": "right"}
+    assert call(f"Bearer {signed}")["context"]["tenant"] == "right"
     assert "no tenant" in refused(f"Bearer {token()}", capsys)
 
 
@@ -423,3 +423,37 @@ def test_starting_it_loads_no_aws_library() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("given", "scopes"),
+    [
+        ({"scope": "openid jobs:write  jobs:read"}, "jobs:read jobs:write"),
+        ({"scp": ["jobs:read", "mail"]}, "jobs:read"),
+        ({"scp": "jobs:read"}, "jobs:read"),
+        ({"scope": "jobs:read", "scp": ["jobs:write"]}, "jobs:read"),
+        ({"scope": "openid", "scp": ["jobs:write"]}, ""),
+        ({"scope": ["jobs:read", 7, None, {"a": 1}, "jobs:read"]}, "jobs:read"),
+        ({"scope": "jobs:read,jobs:write"}, "jobs:read,jobs:write"),
+        ({"scope": {"jobs:read": True}}, ""),
+        ({"scope": True}, ""),
+        ({"scope": 7}, ""),
+        ({"scopes": "jobs:read"}, ""),
+        ({"scope": "xjobs:read JOBS:READ"}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_scopes_of_a_token_are_handed_on(given: dict[str, Any], scopes: str) -> None:
+    assert call(f"Bearer {token(**given)}")["context"]["scopes"] == scopes
+
+
+def test_another_claim_can_hold_the_scopes(keys: KeySet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLANE_AUTH_SCOPE_CLAIM", "permissions")
+    authorizer.verifier.cache_clear()
+    signed = token(permissions=["jobs:read"], scope="jobs:write", scp=["jobs:write"])
+    assert call(f"Bearer {signed}")["context"]["scopes"] == "jobs:read"
+
+
+def test_a_token_cannot_fill_the_context(keys: KeySet) -> None:
+    many = " ".join(f"jobs:{n}" for n in range(1000))
+    assert len(call(f"Bearer {token(scope=many)}")["context"]["scopes"].split()) == 20

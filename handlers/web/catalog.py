@@ -1,0 +1,89 @@
+"""What a deployment offers: its operations and its lanes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from ..jobs import items
+from ..jobs.errors import Undecodable
+from ..jobs.model import Lane
+from ..jobs.settle import insist
+from ..jobs.store import Index
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..jobs.model import Job
+    from ..jobs.ports import World
+
+RECENT: Final = 100
+"""The tenant's newest jobs, whose dwell is shown."""
+
+
+def operations_view(world: World) -> dict[str, Any]:
+    return {
+        "operations": [
+            {
+                "name": operation.name,
+                "description": operation.description,
+                "parameters": operation.parameters.model_json_schema(),
+                "sinks": [sink for sink in operation.sinks if sink in world.sinks],
+            }
+            for _, operation in sorted(world.operations.items())
+        ]
+    }
+
+
+def lanes_view(world: World, tenant: str) -> dict[str, Any]:
+    """The queues' depth is everybody's; the rest is about the tenant's own jobs. Raises
+    Transient."""
+    recent = _recent(world, tenant)
+    return {"lanes": [_lane(world, tenant, lane, recent) for lane in Lane]}
+
+
+def _lane(world: World, tenant: str, lane: Lane, recent: Sequence[Job]) -> dict[str, Any]:
+    depth = insist(world, world.queues[lane].depth)
+    slots = insist(world, lambda: world.store.get(items.slots_key(tenant, lane))) or {}
+    dwell = sorted(job.dwell_ms for job in recent if job.lane is lane and job.dwell_ms is not None)
+    view: dict[str, Any] = {
+        "lane": lane.value,
+        "queue": {"waiting": depth.waiting, "in_flight": depth.in_flight},
+        "yours": {
+            "in_flight": _count(slots.get("in_flight")),
+            "held": _count(slots.get("held")),
+            "limit": world.limits.tenant_slots(lane),
+        },
+    }
+    if dwell:
+        view["yours"]["dwell_ms"] = {
+            "p50": _rank(dwell, 50),
+            "p95": _rank(dwell, 95),
+            "jobs": len(dwell),
+        }
+    return view
+
+
+def _recent(world: World, tenant: str) -> Sequence[Job]:
+    page = insist(
+        world,
+        lambda: world.store.query(
+            Index.BY_TENANT, items.tenant_partition(tenant), descending=True, limit=RECENT
+        ),
+    )
+    jobs = []
+    for found in page.found:
+        try:
+            jobs.append(items.job_of(found.item))
+        except Undecodable:
+            continue  # the list of jobs logs it
+    return jobs
+
+
+def _count(value: object) -> int:
+    return max(0, value) if isinstance(value, int) else 0
+
+
+def _rank(ordered: Sequence[int], percent: int) -> int:
+    """The nearest rank: a value that occurred."""
+    return ordered[math.ceil(len(ordered) * percent / 100) - 1]

@@ -1,0 +1,97 @@
+"""What became of single records: ``GET /v1/jobs/{id}/items`` and ``.../report``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from ..jobs.report import ReportFormat, ReportUnfinished, write_report
+from ..jobs.results import Mark, Outcome, page
+from .problems import Problem, bad_request
+from .tokens import place_of, token
+from .views import timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..jobs.model import Job
+    from ..jobs.ports import World
+    from ..jobs.results import Result
+    from .query import Query
+
+DEFAULT_LIMIT: Final = 100
+MAX_LIMIT: Final = 1000
+MAX_BYTES: Final = 1024 * 1024
+"""Of the ids and reasons of one page: as JSON, and as a string in JSON, they stay far below what a
+function may answer."""
+LINK_SECONDS: Final = 900
+RESERVE_MS: Final = 3000
+"""Time a report leaves for its end: the last part, the answer."""
+
+
+class ReportOf(StrEnum):
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    REFUSED = "refused"
+    ALL = "all"
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        return tuple(Outcome) if self is ReportOf.ALL else (Outcome(self.value),)
+
+
+def items_view(world: World, job: Job, query: Query) -> dict[str, Any]:
+    """``{"items": [...], "next": token}``. Raises Problem, Transient."""
+    outcome = query.choice("outcome", Outcome)
+    if outcome is None:
+        raise bad_request("outcome", f"must be one of {', '.join(each.value for each in Outcome)}")
+    limit = query.whole("limit", default=DEFAULT_LIMIT, most=MAX_LIMIT)
+    list_ = (job.tenant, "items", job.id, outcome.value)
+    text = query.get("page")
+    mark = Mark() if text is None else _mark(list_, text)
+    found = page(world, job, outcome, mark, limit=limit, max_bytes=MAX_BYTES)
+    view: dict[str, Any] = {"items": [_item(result) for result in found.found]}
+    if found.next is not None:
+        view["next"] = token(list_, [found.next.row, found.next.taken])
+    return view
+
+
+def report_view(
+    world: World, job: Job, query: Query, remaining_ms: Callable[[], int]
+) -> dict[str, Any]:
+    """Writes the report. Raises Problem, Transient."""
+    form = query.choice("format", ReportFormat) or ReportFormat.CSV
+    of = query.choice("outcome", ReportOf) or ReportOf.ALL
+    try:
+        report = write_report(world, job, of.outcomes, form, lambda: remaining_ms() < RESERVE_MS)
+    except ReportUnfinished as error:
+        raise Problem(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "report_too_large",
+            "so many records take longer than a request may; page through the items instead",
+        ) from error
+    file_name = f"{job.id}-{of.value}.{form.value}"
+    return {
+        "url": world.payloads.link(report.name, file_name=file_name, seconds=LINK_SECONDS),
+        "expires_at": timestamp(world.runtime.now() + LINK_SECONDS * 1000),
+        "format": form.value,
+        "outcome": of.value,
+        "count": report.count,
+        "bytes": report.bytes,
+        "sha256": report.sha256,
+        "state": job.state.value,
+        "complete": job.state.terminal,
+    }
+
+
+def _item(result: Result) -> dict[str, str]:
+    view = {"id": result.id, "reason": result.reason}
+    return view if result.sink is None else {**view, "sink": result.sink}
+
+
+def _mark(list_: tuple[str, ...], text: str) -> Mark:
+    match place_of(list_, text):
+        case [str() | None as row, int() as taken]:
+            return Mark(row, taken)
+    raise bad_request("page", "is not a token of this list")
