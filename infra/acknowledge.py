@@ -16,11 +16,11 @@ def acknowledge(construct: Construct, rule: str, reason: str) -> None:
 
 
 def acknowledge_payload_objects(construct: Construct, payloads: s3.Bucket) -> None:
-    """For whoever was given actions on the id lists."""
+    """For whoever was given actions on id lists and uploads."""
     bucket = Stack.of(payloads).resolve(payloads.bucket_arn)["Fn::GetAtt"][0]
     acknowledge(
         construct,
         f"IAM5[Resource::<{bucket}.Arn>/*]",
-        "Objects are named after jobs, which do not exist yet when the policy is written; the "
-        "bucket holds nothing but id lists.",
+        "Objects are named after jobs and uploads, which do not exist yet when the policy is "
+        "written; the bucket holds nothing but these.",
     )

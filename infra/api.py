@@ -15,10 +15,18 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from handlers.jobs.sizes import BODY
+from handlers.settings import AuthSettings
 
 from .acknowledge import acknowledge, acknowledge_payload_objects
 from .functions import Functions, log_group
-from .grants import allow, allow_job_store, allow_payloads, allow_sending
+from .grants import (
+    WRITE,
+    allow,
+    allow_job_store,
+    allow_payloads,
+    allow_seeing_what_is_missing,
+    allow_sending,
+)
 from .lane import Lane
 from .settings import DeploySettings
 from .storage import Storage
@@ -54,12 +62,16 @@ class Api(Construct):
             self,
             "api",
             description="Creates and shows jobs",
-            environment=environment,
+            environment={**environment, **settings.callers.to_env()},
             timeout=settings.api.timeout,
             memory=settings.api.memory,
         )
         self._grant(storage, lanes)
-        self.authorizer: Final = Authorizer(self, "Authorizer", functions=functions)
+        self.authorizer: Final = (
+            None
+            if settings.auth is None
+            else Authorizer(self, "Authorizer", functions=functions, auth=settings.auth)
+        )
         self.rest: Final = self._rest(settings)
 
     def _grant(self, storage: Storage, lanes: tuple[Lane, Lane]) -> None:
@@ -69,9 +81,17 @@ class Api(Construct):
             ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"),
             storage.idempotency.table_arn,
         )
-        # Deleting: a refused job leaves no id list behind.
-        allow_payloads(self.function, storage.payloads, "PutObject", "DeleteObject")
+        # Deleting: a refused job leaves no id list behind. Putting is also what the forms allow
+        # that it signs for uploads, and reading is for whoever looks before creating.
+        allow_payloads(self.function, storage.payloads, "GetObject", "DeleteObject", *WRITE)
+        allow_seeing_what_is_missing(self.function, storage.payloads)
+        # To say how large the records are that a job would change.
+        allow(self.function, ("dynamodb:BatchGetItem",), storage.records.table_arn)
         allow_sending(self.function, *lanes)
+        # To show how deep the queues are.
+        allow(
+            self.function, ("sqs:GetQueueAttributes",), *(lane.queue.queue_arn for lane in lanes)
+        )
         acknowledge_payload_objects(self, storage.payloads)
 
     def _rest(self, settings: DeploySettings) -> apigateway.RestApi:
@@ -83,15 +103,21 @@ class Api(Construct):
             cloud_watch_role=settings.api.cloudwatch_role,
             deploy_options=self._stage(settings),
             default_integration=apigateway.LambdaIntegration(self.function),
-            default_method_options=apigateway.MethodOptions(
-                authorization_type=apigateway.AuthorizationType.CUSTOM,
-                authorizer=self.authorizer.authorizer,
-            ),
+            default_method_options=self._asked(),
         )
         rest.root.add_proxy(any_method=True)
         _problem_answers(rest)
         _acknowledge(rest, waf_is_off=settings.waf.mode == "off")
         return rest
+
+    def _asked(self) -> apigateway.MethodOptions:
+        """Who calls is asked on every method: a token, or a signature of IAM."""
+        if self.authorizer is None:
+            return apigateway.MethodOptions(authorization_type=apigateway.AuthorizationType.IAM)
+        return apigateway.MethodOptions(
+            authorization_type=apigateway.AuthorizationType.CUSTOM,
+            authorizer=self.authorizer.authorizer,
+        )
 
     def _stage(self, settings: DeploySettings) -> apigateway.StageOptions:
         return apigateway.StageOptions(
@@ -112,14 +138,16 @@ class Api(Construct):
 class Authorizer(Construct):
     """Has no rights at all: it reads a public key set and answers."""
 
-    def __init__(self, scope: Construct, id_: str, *, functions: Functions) -> None:
+    def __init__(
+        self, scope: Construct, id_: str, *, functions: Functions, auth: AuthSettings
+    ) -> None:
         super().__init__(scope, id_)
         settings = functions.settings
         self.function: Final[lambda_.Function] = functions.make(
             self,
             "authorizer",
             description="Verifies tokens and names their tenant",
-            environment=settings.auth.to_env(),
+            environment=auth.to_env(),
             timeout=10,
             memory=512,
         )

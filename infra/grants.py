@@ -13,7 +13,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
 from .lane import Lane
-from .settings import DeployEffects
+from .settings import DeployEffects, DeploySettings
 from .storage import Storage
 
 TRANSACT: Final = (
@@ -23,6 +23,10 @@ TRANSACT: Final = (
     "dynamodb:ConditionCheckItem",
 )
 """What TransactWriteItems is made of; IAM knows no action of that name."""
+
+
+WRITE: Final = ("PutObject", "AbortMultipartUpload")
+"""Of objects, without their ``s3:``: a large one is sent in parts, and dropped if one fails."""
 
 
 def allow(who: iam.IGrantable, actions: Sequence[str], *resources: str) -> None:
@@ -52,9 +56,9 @@ def allow_work(who: iam.IGrantable, storage: Storage, lanes: Sequence[Lane]) -> 
         ),
         storage.records.table_arn,
     )
-    allow_payloads(who, storage.payloads, "GetObject", "DeleteObject")
-    # Without it a missing object looks forbidden instead of gone.
-    allow(who, ("s3:ListBucket",), storage.payloads.bucket_arn)
+    # An attempt writes the id list of a file or snapshot itself.
+    allow_payloads(who, storage.payloads, "GetObject", "DeleteObject", *WRITE)
+    allow_seeing_what_is_missing(who, storage.payloads)
     # Promotion and hand-over send to the bulk lane; whoever frees a slot admits that lane's next.
     allow_sending(who, *lanes)
 
@@ -62,6 +66,20 @@ def allow_work(who: iam.IGrantable, storage: Storage, lanes: Sequence[Lane]) -> 
 def allow_payloads(who: iam.IGrantable, payloads: s3.Bucket, *actions: str) -> None:
     """Object actions without their ``s3:``. Callers acknowledge the wildcard of object names."""
     allow(who, [f"s3:{action}" for action in actions], payloads.arn_for_objects("*"))
+
+
+def allow_seeing_what_is_missing(who: iam.IGrantable, payloads: s3.Bucket) -> None:
+    """Without it a missing object looks forbidden instead of gone."""
+    allow(who, ("s3:ListBucket",), payloads.bucket_arn)
+
+
+def allow_queries(who: iam.IGrantable, storage: Storage, settings: DeploySettings) -> None:
+    """Looking for records where the deployment looks for them."""
+    if settings.query.source == "table":
+        allow(who, ("dynamodb:Query",), storage.records.table_arn)
+    elif (domain := settings.effects.search_domain_arn) is not None:
+        index = f"{domain}/{settings.effects.search_index}"
+        allow(who, ("es:ESHttpPost",), f"{index}/_search", f"{index}/_count")
 
 
 def allow_effects(stack: Stack, who: iam.IGrantable, effects: DeployEffects) -> None:

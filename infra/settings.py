@@ -14,7 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from handlers.jobs.limits import Limits
 from handlers.jobs.timing import DAY, SECOND, LaneTiming, Timing, require
-from handlers.settings import AuthSettings, EffectSettings
+from handlers.settings import (
+    AuthSettings,
+    CallerSettings,
+    EffectSettings,
+    PrincipalArn,
+    QuerySettings,
+    Tenant,
+)
 
 CONTEXT_KEY: Final = "fairlane"
 
@@ -137,13 +144,19 @@ class DeploySettings(Part):
     stack_name: str = Field(default="Fairlane", pattern=r"^[A-Za-z][A-Za-z0-9-]{0,50}$")
     timing: Timing = PRODUCTION_TIMING
     limits: Limits = Limits()
-    auth: AuthSettings
+    auth: AuthSettings | None = None
+    """Tokens and their issuer; or"""
+    principals: dict[PrincipalArn, Tenant] = Field(default_factory=dict)
+    """IAM: the roles and users that may call, and the tenant each stands for."""
+    enforce_scopes: bool = True
+    """Tokens need ``jobs:read`` and ``jobs:write``. Policies say who may do what with IAM."""
     small_lane: SmallLaneSettings = SmallLaneSettings()
     bulk_lane: BulkLaneSettings = BulkLaneSettings()
     api: ApiSettings = ApiSettings()
     waf: WafSettings = WafSettings()
     records: RecordsSettings = RecordsSettings()
     effects: DeployEffects = DeployEffects()
+    query: QuerySettings = QuerySettings()
     due_shards: int = Field(default=4, ge=1, le=64)
     architecture: Literal["arm64", "x86_64"] = "arm64"
     python: Literal["3.13"] = "3.13"
@@ -151,6 +164,8 @@ class DeploySettings(Part):
     log_retention_days: Literal[1, 7, 14, 30, 90, 180, 365] = 30
     payload_days: int = Field(default=60, ge=1)
     """Id lists older than this are nobody's: their job is long finished or was never made."""
+    upload_days: int = Field(default=7, ge=1)
+    """Uploaded files are kept so long; a job has to have read its file by then."""
     removal: Literal["retain", "destroy"] = "retain"
     """What becomes of tables and bucket when the stack goes."""
     alarm_topic_arn: str | None = Field(default=None, pattern=r"^arn:[^:]+:sns:[^:]+:\d{12}:.+$")
@@ -169,6 +184,8 @@ class DeploySettings(Part):
     @model_validator(mode="after")
     def _relations(self) -> Self:
         self.timing.check()
+        if (self.auth is None) == (not self.principals):
+            raise ValueError("give either auth (tokens) or principals (IAM)")
         _check_concurrency(self.small_lane)
         _check_tasks(self.bulk_lane)
         _check_way_out(self.effects, self.bulk_lane)
@@ -183,6 +200,14 @@ class DeploySettings(Part):
             "a dead letter redriven on its last day still needs its ids",
         )
         return self
+
+    @property
+    def callers(self) -> CallerSettings:
+        return CallerSettings(
+            caller_auth="token" if self.auth else "iam",
+            caller_enforce_scopes=self.enforce_scopes,
+            caller_principals=self.principals,
+        )
 
 
 def _check_concurrency(lane: SmallLaneSettings) -> None:

@@ -17,7 +17,7 @@ from .bulk_lane import BulkLane
 from .bundling import dependencies_layer, handlers_code
 from .edge import Edge
 from .functions import Functions
-from .grants import allow, allow_effects
+from .grants import allow, allow_effects, allow_queries
 from .lane import Lane
 from .monitoring import Monitoring, Watched
 from .recovery import Recovery
@@ -72,6 +72,7 @@ class FairlaneStack(Stack):
             environment=environment,
         )
         self._outside(settings)
+        self._queries(settings)
         self.monitoring: Final = Monitoring(
             self,
             "Monitoring",
@@ -98,6 +99,15 @@ class FairlaneStack(Stack):
         for who in (self.small_lane.function, self.bulk_lane.task.task_role, recovery):
             allow_effects(self, who, settings.effects)
         allow(recovery, ("dynamodb:BatchGetItem",), self.storage.records.table_arn)
+
+    def _queries(self, settings: DeploySettings) -> None:
+        """Both lanes walk them, and the API looks before it creates."""
+        for who in (
+            self.small_lane.function,
+            self.bulk_lane.task.task_role,
+            self.api.function,
+        ):
+            allow_queries(who, self.storage, settings)
 
     def _notify(self, topic_arn: str) -> None:
         topic = sns.Topic.from_topic_arn(self, "AlarmTopic", topic_arn)
@@ -143,6 +153,7 @@ def work_settings(
         timing=settings.timing,
         limits=settings.limits,
         effects=settings.effects.told,
+        query=settings.query,
         bulk_slots=settings.bulk_lane.slots,
         bulk_poll_seconds=settings.bulk_lane.poll_seconds,
     )

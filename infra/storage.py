@@ -82,16 +82,21 @@ class Storage(Construct):
                     id="orphans",
                     expiration=Duration.days(settings.payload_days),
                     abort_incomplete_multipart_upload_after=Duration.days(1),
-                )
+                ),
+                s3.LifecycleRule(
+                    id="uploads",
+                    prefix="uploads/",
+                    expiration=Duration.days(settings.upload_days),
+                ),
             ],
             removal_policy=self._removal,
         )
         acknowledge(
             bucket,
             "S1",
-            "Only this stack's roles read or write it, each object lives as long as its job, and "
-            "who did what is in the functions' logs; CloudTrail data events are the account's "
-            "choice.",
+            "Only this stack's roles and the upload forms they sign reach it, each object lives as "
+            "long as its job, and who did what is in the functions' logs; CloudTrail data events "
+            "are the account's choice.",
         )
         return bucket
 

@@ -62,15 +62,16 @@ def test_a_transaction_over_jobs_may_check_conditions(stack: Synthesised, who: s
 def test_a_chunk_may_read_change_and_check_records(stack: Synthesised, who: str) -> None:
     assert actions_on(stack, who, "StorageRecords") == {
         "dynamodb:BatchGetItem",
+        "dynamodb:Query",
         "dynamodb:UpdateItem",
         "dynamodb:DeleteItem",
         "dynamodb:ConditionCheckItem",
     }
 
 
-@pytest.mark.parametrize("who", ["Api", "Recovery"])
-def test_only_workers_touch_records(stack: Synthesised, who: str) -> None:
-    assert not actions_on(stack, who, "StorageRecords")
+def test_only_workers_change_records_and_the_api_only_looks(stack: Synthesised) -> None:
+    assert actions_on(stack, "Api", "StorageRecords") == {"dynamodb:BatchGetItem", "dynamodb:Query"}
+    assert not actions_on(stack, "Recovery", "StorageRecords")
 
 
 @pytest.mark.parametrize("who", ROLES)
@@ -93,7 +94,18 @@ def test_a_worker_takes_messages_from_its_own_lane_only(
     assert not actions_on(stack, who, others) & taking
 
 
-@pytest.mark.parametrize("who", WORKERS)
+@pytest.mark.parametrize("who", [*WORKERS, "Api"])
+def test_a_list_may_be_written_in_parts_read_and_dropped(stack: Synthesised, who: str) -> None:
+    assert actions_on(stack, who, "StoragePayloads") == {
+        "s3:GetObject",
+        "s3:DeleteObject",
+        "s3:PutObject",
+        "s3:AbortMultipartUpload",
+        "s3:ListBucket",
+    }
+
+
+@pytest.mark.parametrize("who", [*WORKERS, "Api"])
 def test_a_missing_id_list_looks_missing_and_not_forbidden(stack: Synthesised, who: str) -> None:
     assert "s3:ListBucket" in actions_on(stack, who, "StoragePayloads")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from handlers.jobs.selecting import UPLOADS
 from handlers.jobs.store import Index
 
 from .synthesis import Synthesised
@@ -53,10 +54,14 @@ def test_every_table_can_be_restored_and_survives_its_stack(stack: Synthesised) 
 def test_the_bucket_is_private_and_forgets_orphans(stack: Synthesised) -> None:
     (bucket,) = stack.of("S3::Bucket").values()
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
-    (rule,) = bucket["LifecycleConfiguration"]["Rules"]
-    assert rule["Status"] == "Enabled"
-    assert rule["ExpirationInDays"] == 60
-    assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
+    rules = {rule["Id"]: rule for rule in bucket["LifecycleConfiguration"]["Rules"]}
+    assert set(rules) == {"orphans", "uploads"}
+    assert {rule["Status"] for rule in rules.values()} == {"Enabled"}
+    assert "Prefix" not in rules["orphans"]
+    assert rules["orphans"]["ExpirationInDays"] == 60
+    assert rules["orphans"]["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
+    assert rules["uploads"]["Prefix"] == f"{UPLOADS}/"
+    assert rules["uploads"]["ExpirationInDays"] == 7
 
 
 def test_nothing_needs_code_at_deployment(stack: Synthesised) -> None:

@@ -1,0 +1,73 @@
+"""Where a deployment looks for the records of a query, and that it may."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from handlers.settings import PREFIX, SettingsError, WorkSettings
+
+from .synthesis import Synthesised, settings_of, synthesise
+from .test_effects import DOMAIN, NAT, SEARCH, rights
+from .test_grants import actions_on
+
+LOOKING = ("SmallLane", "BulkLane", "Api")
+
+
+@pytest.fixture(scope="module")
+def searching() -> Synthesised:
+    return synthesise(
+        settings_of(
+            effects={**SEARCH, "search_index": "goods"},
+            query={"source": "search", "order_field": "made"},
+            bulk_lane=NAT,
+        )
+    )
+
+
+@pytest.mark.parametrize("who", LOOKING)
+def test_a_table_is_queried_where_it_is_the_source(
+    stack: Synthesised, searching: Synthesised, who: str
+) -> None:
+    assert "dynamodb:Query" in actions_on(stack, who, "StorageRecords")
+    assert "dynamodb:Query" not in actions_on(searching, who, "StorageRecords")
+
+
+@pytest.mark.parametrize("who", LOOKING)
+def test_an_index_is_searched_and_counted_where_it_is_the_source(
+    searching: Synthesised, who: str
+) -> None:
+    reached = {path for _, resources in rights(searching, who, "es:") for path in resources}
+    assert reached >= {f"{DOMAIN}/goods/_search", f"{DOMAIN}/goods/_count"}
+    assert (who == "Api") is (f"{DOMAIN}/goods/_bulk" not in reached)
+
+
+def test_recovery_looks_for_nothing(searching: Synthesised) -> None:
+    reached = {path for _, resources in rights(searching, "Recovery", "es:") for path in resources}
+    assert reached == {f"{DOMAIN}/goods/_bulk", f"{DOMAIN}/goods/_mget"}
+
+
+def test_workers_are_told(searching: Synthesised) -> None:
+    variables = searching.properties("Lambda::Function", "SmallLane")["Environment"]["Variables"]
+    assert variables[f"{PREFIX}QUERY_SOURCE"] == "search"
+    assert variables[f"{PREFIX}QUERY_ORDER_FIELD"] == "made"
+
+
+def test_a_search_needs_an_index() -> None:
+    with pytest.raises(ValidationError, match="effects_search_url"):
+        synthesise(settings_of(query={"source": "search"}))
+
+
+def test_an_order_field_needs_a_search() -> None:
+    with pytest.raises(ValidationError, match="query_order_field"):
+        settings_of(query={"order_field": "made"})
+
+
+def test_a_worker_says_which_setting_is_missing(stack: Synthesised) -> None:
+    variables = stack.properties("Lambda::Function", "SmallLane")["Environment"]["Variables"]
+    env = {name: "x" if isinstance(value, dict) else value for name, value in variables.items()}
+    assert WorkSettings.from_env(env).query.source == "table"
+    with pytest.raises(SettingsError, match="effects_search_url"):
+        WorkSettings.from_env({**env, f"{PREFIX}QUERY_SOURCE": "search"})
+    with pytest.raises(SettingsError, match=f"{PREFIX}QUERY_SOURCE"):
+        WorkSettings.from_env({**env, f"{PREFIX}QUERY_SOURCE": "elsewhere"})
