@@ -68,7 +68,7 @@ class SearchIndex:
 
     def _action(self, batch: Batch, sent: Projection, result: _Result) -> _Action | None:
         """What to ask for; None when nothing has to be, or can be."""
-        target = {"_index": self.index, "_id": document_id(batch.tenant, sent.id)}
+        target = {"_id": document_id(batch.tenant, sent.id)}
         if sent.id in batch.instead_of:
             held = batch.instead_of[sent.id]
             if sent.record is None and held is None:
@@ -91,7 +91,9 @@ class SearchIndex:
         return _Action(sent.id, "".join(f"{line}\n" for line in lines).encode())
 
     def _send(self, actions: Sequence[_Action], result: _Result) -> None:
-        answer = self._ask(lambda: self.client.bulk(body=b"".join(a.lines for a in actions)))
+        body = b"".join(action.lines for action in actions)
+        # The index stands in the path, where permissions can name it.
+        answer = self._ask(lambda: self.client.bulk(body=body, index=self.index))
         for action, item in zip(actions, answer["items"], strict=True):
             [(verb, said)] = item.items()
             result.take(action.record_id, verb, said)

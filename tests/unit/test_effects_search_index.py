@@ -96,7 +96,8 @@ def test_a_document_is_the_record_at_its_version_with_exact_numbers() -> None:
     [request] = transport.bulks()
     first, written, second = request.body.splitlines()
     options = {"version": 7, "version_type": "external_gte"}
-    target = {"_index": "records", "_id": document_id(TENANT, "a")}
+    assert request.path == "/records/_bulk"
+    target = {"_id": document_id(TENANT, "a")}
     assert json.loads(first) == {"index": {**target, **options}}
     assert json.loads(written, parse_float=Decimal) == {
         "price": exact,
