@@ -9,7 +9,18 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from .commands import demo, dlq, drift, effects, jobs, local, opensearch, token, verify
+from .commands import (
+    demo,
+    dlq,
+    drift,
+    effects,
+    jobs,
+    local,
+    opensearch,
+    payload_budget,
+    token,
+    verify,
+)
 from .local.errors import LocalError
 
 app = typer.Typer(
@@ -25,6 +36,7 @@ app.add_typer(local.app, name="local")
 app.add_typer(opensearch.app, name="opensearch")
 app.command("demo")(demo.demo)
 app.command("drift")(drift.drift)
+app.command("payload-budget")(payload_budget.payload_budget)
 app.command("token")(token.token)
 app.command("verify")(verify.verify)
 

@@ -1,0 +1,82 @@
+"""``fairlane payload-budget``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from handlers.jobs.limits import MAX_ID_BYTES, Limits
+from handlers.jobs.requests import BadRequest
+from handlers.jobs.sizes import BODY, UUID
+from infra.settings import WafSettings
+from scripts.budget.budget import Budget, budget
+from scripts.budget.ids import like, of_length
+
+KIB = 1024
+
+
+def payload_budget(
+    *,
+    id_length: Annotated[
+        int | None,
+        typer.Option("--id-length", min=1, max=MAX_ID_BYTES, help="Of an ASCII id. [default: 36]"),
+    ] = None,
+    sample: Annotated[
+        Path | None,
+        typer.Option("--sample", exists=True, dir_okay=False, help="Ids like these, one per line."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+) -> None:
+    """Build the largest request that is accepted, and measure it in every layer it passes.
+
+    With the limits a deployment has by default. Exit status 1 when it is too large for one.
+    """
+    if id_length is not None and sample is not None:
+        raise typer.BadParameter("give --id-length or --sample, not both")
+    ids = _like_file(sample) if sample is not None else of_length(id_length or UUID)
+    try:
+        found = budget(ids, limits=Limits(), inspected=WafSettings().inspect_kb * KIB)
+    except BadRequest as error:
+        raise typer.BadParameter(f"no request takes such ids: {error.field} {error}") from error
+    if as_json:
+        print(json.dumps({"ok": found.ok, "body_limit": BODY, **found.model_dump(mode="json")}))
+    else:
+        _show(found)
+    raise typer.Exit(0 if found.ok else 1)
+
+
+def _like_file(path: Path) -> Iterator[str]:
+    try:
+        ids = [line for line in path.read_text(encoding="utf-8").splitlines() if line]
+    except UnicodeDecodeError as error:
+        raise typer.BadParameter(f"{path} is not UTF-8") from error
+    if not ids:
+        raise typer.BadParameter(f"{path} holds no id")
+    return like(ids)
+
+
+def _show(found: Budget) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("layer", no_wrap=True)
+    for name in ("limit", "largest", "ids that fit"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("measured")
+    for row in found.rows:
+        used = "not refused" if row.used is None else f"{row.used:,}"
+        colour = "" if row.ok else "[red]"
+        fit = "any number" if row.ids_fit is None else f"{row.ids_fit:,}"
+        table.add_row(row.layer, f"{row.limit:,}", colour + used, fit, row.of)
+    console = Console()
+    console.print(table)
+    console.print(
+        f"\nBytes. The largest request that is accepted holds {found.max_ids:,} such ids of "
+        f"{found.id_bytes:g} bytes.\nOne more is 413; more ids go into a file, by POST "
+        "/v1/uploads.\n--json tells where each limit comes from.",
+        highlight=False,
+    )
