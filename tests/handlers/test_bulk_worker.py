@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from handlers.jobs.messages import Message
     from handlers.jobs.model import Job
     from handlers.jobs.outcomes import Decision
-    from handlers.jobs.ports import Delivery, World
+    from handlers.jobs.ports import Delivery, Depth, World
     from handlers.memory.lane_queue import MemoryLaneQueue
 
 CHUNK = 10
@@ -71,6 +71,9 @@ class Line:
     def delete(self, receipt: str) -> None:
         self.on_settle()
         self.inner.delete(receipt)
+
+    def depth(self) -> Depth:
+        return self.inner.depth()
 
 
 class Bench:

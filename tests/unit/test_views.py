@@ -8,8 +8,9 @@ import pytest
 
 from handlers.jobs.model import EndReason, Job, Lane, Waiting
 from handlers.jobs.states import State
-from handlers.web.views import is_job_id, job_view, location, percent, timestamp
+from handlers.web.views import is_job_id, job_view, location, progress, timestamp
 
+NOW = 1_700_000_100_000
 SECRET = ("tenant", "params", "ids", "fence", "worker", "receipt", "idempotency", "payload")
 
 
@@ -29,12 +30,18 @@ def job(**more: Any) -> Job:
     return Job(**{**values, **more})
 
 
+def view(of: Job) -> dict[str, Any]:
+    return job_view(of, NOW)
+
+
 @pytest.mark.parametrize(
     ("position", "total", "expected"),
     [(0, 4, 0), (1, 4, 25), (1, 3, 33), (2, 3, 66), (3, 3, 100), (999, 1000, 99), (0, 0, 100)],
 )
 def test_percent_is_100_only_at_the_end(position: int, total: int, expected: int) -> None:
-    assert percent(job(position=position, total=total)) == expected
+    shown = progress(job(position=position, total=total), NOW)
+    assert shown is not None
+    assert shown["percent"] == expected
 
 
 @pytest.mark.parametrize(
@@ -51,7 +58,7 @@ def test_times_are_utc_with_milliseconds(at: int | None, expected: str | None) -
 
 
 def test_what_is_absent_is_left_out_and_zero_is_shown() -> None:
-    shown = job_view(job())
+    shown = view(job())
     assert "finished_at" not in shown
     assert "end_reason" not in shown
     assert "labels" not in shown
@@ -60,36 +67,36 @@ def test_what_is_absent_is_left_out_and_zero_is_shown() -> None:
 
 def test_what_is_nobodys_business_is_never_shown() -> None:
     full = job(ids=("a",), payload="ids/1", worker="host/1", receipt="r", idempotency="h")
-    assert not set(SECRET) & job_view(full).keys()
+    assert not set(SECRET) & view(full).keys()
 
 
 def test_why_it_ended_or_waits_is_shown_in_words_that_stay() -> None:
     ended = job(state=State.FAILED, end_reason=EndReason.TOO_MANY_FAILED, message="sorry")
-    assert job_view(ended).items() >= {
+    assert view(ended).items() >= {
         ("state", "FAILED"),
         ("end_reason", "too_many_failed"),
         ("message", "sorry"),
     }
     held = job(waiting_reason=Waiting.TENANT_LIMIT)
-    assert job_view(held)["waiting_reason"] == "tenant_limit"
+    assert view(held)["waiting_reason"] == "tenant_limit"
 
 
 @pytest.mark.parametrize("reason", [*EndReason, *Waiting])
 def test_reasons_are_plain_text(reason: EndReason | Waiting) -> None:
     field = "end_reason" if isinstance(reason, EndReason) else "waiting_reason"
-    assert type(job_view(job(**{field: reason}))[field]) is str
+    assert type(view(job(**{field: reason}))[field]) is str
 
 
 def test_dwell_counts_from_admission_not_from_creation() -> None:
     waited = job(created_at=0, admitted_at=500, started_at=700)
-    assert job_view(waited)["dwell_ms"] == 200
-    assert "dwell_ms" not in job_view(job(started_at=700))
+    assert view(waited)["dwell_ms"] == 200
+    assert "dwell_ms" not in view(job(started_at=700))
 
 
 @pytest.mark.parametrize("value", ["0" * 32, "0123456789abcdef" * 2])
 def test_a_job_id(value: str) -> None:
     assert is_job_id(value)
-    assert location(value) == job_view(job(id=value))["url"]
+    assert location(value) == view(job(id=value))["url"]
 
 
 @pytest.mark.parametrize(
