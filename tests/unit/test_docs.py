@@ -1,0 +1,133 @@
+"""Docs that run: what README and the protocol page say is checked against the code."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+from typer.main import get_command
+
+from handlers.jobs.states import EDGES
+from scripts.cli import app
+
+ROOT: Final = Path(__file__).parents[2]
+README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
+PROTOCOL: Final = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+PAGES: Final = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def edge_rows(text: str) -> dict[tuple[str, str], str]:
+    rows = re.findall(r"^\| ([a-z]) \| (\w+) → (\w+) \| (.*?) \|$", text, flags=re.MULTILINE)
+    return {(before, after): f"{letter}: {why}" for letter, before, after, why in rows}
+
+
+def test_the_protocol_page_has_the_edges_of_the_code() -> None:
+    code = {(before.value, after.value): why for (before, after), why in EDGES.items()}
+    assert edge_rows(PROTOCOL) == code
+
+
+def test_every_edge_has_its_letter_in_the_diagram() -> None:
+    diagram = PROTOCOL.split("## States")[1].split("```")[1]
+    for why in EDGES.values():
+        letter = why[0]
+        assert re.search(rf"(?<![A-Za-z]){letter}(?![A-Za-z])", diagram), why
+
+
+def test_every_test_that_is_named_exists() -> None:
+    named = set(re.findall(r"`(test_c\d\d)`", PROTOCOL))
+    assert named
+    there = {
+        found
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for found in re.findall(r"def (test_c\d\d)", path.read_text(encoding="utf-8"))
+    }
+    assert named <= there
+
+
+def test_every_file_that_is_named_exists() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        names = re.findall(r"`((?:tests|handlers|infra|scripts|docs|requirements)/[\w./-]+)`", text)
+        links = re.findall(r"\]\((?!https?:|#)([^)#]+)", text)
+        for name in names:
+            assert (ROOT / name).exists(), f"{page.name} names {name}"
+        for link in links:
+            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_the_operation_in_the_readme_works_and_is_short(tmp_path: Path) -> None:
+    """In a process of its own: declaring it here would add it to every other test's operations."""
+    [source] = blocks(README, "python")
+    assert len(source.splitlines()) < 25
+    script = tmp_path / "try_operation.py"
+    script.write_text(
+        "import sys, types\n"
+        f"module = types.ModuleType('handlers.operations.upper_case')\n"
+        "module.__package__ = 'handlers.operations'\n"
+        "sys.modules[module.__name__] = module\n"
+        f"exec(compile({source!r}, 'upper_case.py', 'exec'), module.__dict__)\n"
+        "from handlers.operations import all_operations\n"
+        "found = all_operations()['upper_case']\n"
+        "given = found.parameters.model_validate({'field': 'name'})\n"
+        "assert found.writes(given) == {'name'}\n"
+        "answers = [found.apply(f, given) for f in ({'name': 'x'}, {'name': 'X'}, {})]\n"
+        "print(*(type(a).__name__ for a in answers), answers[0].fields['name'])\n",
+        encoding="utf-8",
+    )
+    run = subprocess.run(
+        [sys.executable, str(script)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.stdout.split() == ["Change", "Skip", "Fail", "X"], run.stderr
+
+
+def commands(text: str) -> list[str]:
+    """The command lines of all plain blocks, continuation lines joined, without comments."""
+    lines = []
+    for block in blocks(text, ""):
+        for line in block.replace("\\\n", " ").splitlines():
+            command = line.split("#")[0].strip()
+            if command.startswith(("make ", ".venv/bin/fairlane ", "fairlane ")):
+                lines.append(command)
+    return lines
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_that_is_shown_exists(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for command in commands(page.read_text(encoding="utf-8")):
+        words = command.split()
+        if words[0] == "make":
+            assert words[1] in targets, command
+        else:
+            assert_fairlane(words[1:], command)
+
+
+def assert_fairlane(words: list[str], command: str) -> None:
+    """Each word up to the first option names a command; each option is one of its own."""
+    found = get_command(app)
+    names = list(words)
+    while names and (known := getattr(found, "commands", {})):
+        assert names[0] in known, command
+        found = known[names.pop(0)]
+    options = {name for each in found.params for name in (*each.opts, *each.secondary_opts)}
+    options |= {"--help"}
+    for word in names:
+        if word.startswith("--"):
+            assert word.split("=")[0] in options, f"{command}: {word}"
+
+
+def test_the_checks_see_what_is_wrong() -> None:
+    assert edge_rows("| z | QUEUED → SUCCEEDED | magic |") == {("QUEUED", "SUCCEEDED"): "z: magic"}
+    assert commands("```\nmake nothing   # x\n```\n") == ["make nothing"]
+    with pytest.raises(AssertionError):
+        assert_fairlane(["jobs", "explode"], "fairlane jobs explode")
+    with pytest.raises(AssertionError):
+        assert_fairlane(["jobs", "list", "--sideways"], "fairlane jobs list --sideways")
