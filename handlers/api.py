@@ -16,7 +16,7 @@ from .jobs.errors import Transient
 from .jobs.model import Job
 from .jobs.replay import replay
 from .jobs.submit import Busy
-from .settings import ApiSettings
+from .settings import CallerSettings
 from .web.answers import answer, not_modified, raw
 from .web.caller import Callers, Scope
 from .web.creating import Creation, OnConflict, SubjectBusy
@@ -229,7 +229,7 @@ def _world() -> World:
 @cache
 def callers() -> Callers:
     """Raises SettingsError."""
-    return Callers(ApiSettings.from_env(os.environ))
+    return Callers(CallerSettings.from_env(os.environ))
 
 
 def _tenant(needs: Scope) -> str:

@@ -181,15 +181,15 @@ MAX_PRINCIPALS_BYTES: Final = 2048
 """Of the mapping as JSON: all variables of a function have 4 KB together."""
 
 
-class ApiSettings(Environment):
+class CallerSettings(Environment):
     """How the API knows its callers."""
 
-    api_auth: Literal["token", "iam"] = "token"
+    caller_auth: Literal["token", "iam"] = "token"
     """token: what the authorizer made of a token. iam: who signed the request, as API Gateway
     verified it. Neither is ever taken for the other."""
-    api_enforce_scopes: bool = True
+    caller_enforce_scopes: bool = True
     """Whether a token needs ``jobs:read`` or ``jobs:write``. For IAM, policies decide that."""
-    api_principals: Annotated[
+    caller_principals: Annotated[
         dict[PrincipalArn, Tenant],
         BeforeValidator(_from_json),
         PlainSerializer(_to_json, when_used="json"),
@@ -198,12 +198,12 @@ class ApiSettings(Environment):
 
     @model_validator(mode="after")
     def _principals(self) -> Self:
-        if (self.api_auth == "iam") != bool(self.api_principals):
-            raise ValueError("api_principals are for api_auth iam, which needs at least one")
-        size = len(_to_json(self.api_principals))
+        if (self.caller_auth == "iam") != bool(self.caller_principals):
+            raise ValueError("caller_principals are for caller_auth iam, which needs at least one")
+        size = len(_to_json(self.caller_principals))
         if size > MAX_PRINCIPALS_BYTES:
             raise ValueError(
-                f"api_principals take {size} bytes as JSON, not at most {MAX_PRINCIPALS_BYTES}: "
+                f"caller_principals take {size} bytes as JSON, not at most {MAX_PRINCIPALS_BYTES}: "
                 "let one role stand for each tenant, or use tokens"
             )
         return self

@@ -40,6 +40,7 @@ _LOG_FIELDS: Final = {
     "latency_ms": "$context.responseLatency",
     "response_bytes": "$context.responseLength",
     "tenant": "$context.authorizer.tenant",
+    "caller": "$context.identity.userArn",
     "error": "$context.error.responseType",
     "waf": "$context.waf.status",
 }
@@ -89,9 +90,7 @@ class Api(Construct):
         allow(self.function, ("dynamodb:BatchGetItem",), storage.records.table_arn)
         allow_sending(self.function, *lanes)
         # To show how deep the queues are.
-        allow(
-            self.function, ("sqs:GetQueueAttributes",), *(lane.queue.queue_arn for lane in lanes)
-        )
+        allow(self.function, ("sqs:GetQueueAttributes",), *(lane.queue.queue_arn for lane in lanes))
         acknowledge_payload_objects(self, storage.payloads)
 
     def _rest(self, settings: DeploySettings) -> apigateway.RestApi:

@@ -88,6 +88,8 @@ class Storage(Construct):
                     prefix="uploads/",
                     expiration=Duration.days(settings.upload_days),
                 ),
+                # Made again whenever somebody asks; their addresses are good for minutes.
+                s3.LifecycleRule(id="reports", prefix="reports/", expiration=Duration.days(1)),
             ],
             removal_policy=self._removal,
         )

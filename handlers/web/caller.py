@@ -14,7 +14,7 @@ from .problems import Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..settings import ApiSettings
+    from ..settings import CallerSettings
 
 SESSION: Final = re.compile(r"arn:([a-z-]+):sts::([0-9]{12}):assumed-role/([^/]+)/.+")
 ROLE: Final = re.compile(r"arn:([a-z-]+):iam::([0-9]{12}):role/(?:.*/)?([^/]+)")
@@ -29,18 +29,18 @@ class Scope(StrEnum):
 class Callers:
     """Names the tenant of a request's caller, as the deployment's settings say."""
 
-    settings: ApiSettings
+    settings: CallerSettings
 
     def tenant(self, context: Mapping[str, Any], needs: Scope) -> str:
         """context: the event's ``requestContext``. Raises Problem: 401 for nobody we know, 403
         for a token without the scope."""
-        if self.settings.api_auth == "iam":
+        if self.settings.caller_auth == "iam":
             return self._signer(context.get("identity") or {})
         authorizer = context.get("authorizer") or {}
         tenant = authorizer.get("tenant")
         if not isinstance(tenant, str) or not tenant:
             raise _nobody("no verified tenant")
-        if self.settings.api_enforce_scopes:
+        if self.settings.caller_enforce_scopes:
             _check(authorizer.get("scopes"), needs)
         return tenant
 
@@ -49,7 +49,7 @@ class Callers:
         if not isinstance(caller, str) or not caller:
             raise _nobody("the request was not signed")
         who = _identity(caller)
-        for principal, tenant in self.settings.api_principals.items():
+        for principal, tenant in self.settings.caller_principals.items():
             if _identity(principal) == who:
                 return tenant
         raise Problem(

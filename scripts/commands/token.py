@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from scripts.local.identity import SCOPES
 from scripts.local.stack import LocalStack
 from scripts.local.state import DEFAULT_NAME
 
@@ -13,7 +14,11 @@ from scripts.local.state import DEFAULT_NAME
 def token(
     tenant: Annotated[str, typer.Option(help="Whose token; its jobs and records only.")],
     expires: Annotated[int, typer.Option(help="Seconds until it runs out.")] = 3600,
+    scope: Annotated[
+        list[str] | None, typer.Option(help="What it allows; repeat for several. All by default.")
+    ] = None,
     name: Annotated[str, typer.Option("--name", help="Of which local stack.")] = DEFAULT_NAME,
 ) -> None:
     """Print a token for a tenant, signed by the local stack's development issuer."""
-    print(LocalStack(name).attach().issuer.token(tenant, expires_in=expires))
+    issuer = LocalStack(name).attach().issuer
+    print(issuer.token(tenant, expires_in=expires, scopes=scope or SCOPES))

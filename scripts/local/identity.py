@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +28,7 @@ JWKS_KEY: Final = "jwks.json"
 ISSUER: Final = "https://issuer.fairlane.localhost"
 AUDIENCE: Final = "fairlane-local"
 TENANT_CLAIM: Final = "tenant"
+SCOPES: Final = ("jobs:read", "jobs:write")
 KEY_ID: Final = "development"
 KEY_BITS: Final = 2048
 
@@ -38,7 +40,7 @@ class Issuer:
         self._path = folder / "issuer.pem"
         self._key = _load(self._path) if self._path.exists() else _create(self._path)
 
-    def token(self, tenant: str, *, expires_in: int = 3600) -> str:
+    def token(self, tenant: str, *, expires_in: int = 3600, scopes: Sequence[str] = SCOPES) -> str:
         """An RS256 token for the tenant, valid for ``expires_in`` seconds from now (negative:
         expired already)."""
         now = int(time.time())
@@ -47,6 +49,7 @@ class Issuer:
             "aud": AUDIENCE,
             "sub": f"developer@{tenant}",
             TENANT_CLAIM: tenant,
+            "scope": " ".join(scopes),
             "iat": now,
             "exp": now + expires_in,
         }

@@ -6,7 +6,7 @@ import pytest
 
 from handlers.jobs.timing import Timing
 
-from .synthesis import Synthesised, settings_of, synthesise
+from .synthesis import PRINCIPALS, Synthesised, settings_of, synthesise
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +28,12 @@ def other() -> Synthesised:
             waf={"mode": "off"},
         )
     )
+
+
+@pytest.fixture(scope="session")
+def signed() -> Synthesised:
+    """Callers sign with IAM."""
+    return synthesise(settings_of(auth=None, principals=PRINCIPALS))
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,11 @@ AUTH: Final = {
     "auth_audience": "fairlane",
 }
 
+PRINCIPALS: Final = {
+    "arn:aws:iam::123456789012:role/teams/acme": "acme",
+    "arn:aws:iam::123456789012:user/zoe": "zoë's",
+}
+
 Properties = dict[str, Any]
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import json
 
-from .synthesis import Synthesised, referred
+import pytest
+from pydantic import ValidationError
+
+from handlers.settings import CallerSettings
+from infra.settings import DeploySettings
+
+from .synthesis import AUTH, PRINCIPALS, Synthesised, referred
 
 
 def test_no_route_is_open(stack: Synthesised) -> None:
@@ -57,3 +63,46 @@ def test_the_gateways_own_errors_are_problems_too(stack: Synthesised) -> None:
         assert problems[answer["ResponseType"]]["title"] == "Unauthorized"
     assert problems["WAF_FILTERED"]["answered_by"] == "waf"
     assert "POST /v1/uploads" in problems["REQUEST_TOO_LARGE"]["detail"]
+
+
+def test_iam_is_the_alternative(signed: Synthesised) -> None:
+    methods = signed.of("ApiGateway::Method")
+    assert methods
+    for id_, method in methods.items():
+        assert method["AuthorizationType"] == "AWS_IAM", id_
+        assert "AuthorizerId" not in method
+    assert not signed.of("ApiGateway::Authorizer")
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"auth": AUTH, "principals": PRINCIPALS},
+        {},
+        {"principals": {}},
+        {"principals": {"arn:aws:iam::123456789012:root": "acme"}},
+        {"principals": {"arn:aws:sts::123456789012:assumed-role/a/b": "acme"}},
+        {"principals": {"*": "acme"}},
+        {"principals": {next(iter(PRINCIPALS)): ""}},
+        {"principals": {next(iter(PRINCIPALS)): "a\nb"}},
+    ],
+)
+def test_callers_are_known_in_exactly_one_way(chosen: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        DeploySettings.read(chosen)
+
+
+def test_the_function_is_told_how_callers_are_known(
+    stack: Synthesised, signed: Synthesised
+) -> None:
+    for of, expected in (
+        (stack, CallerSettings()),
+        (signed, CallerSettings(caller_auth="iam", caller_principals=PRINCIPALS)),
+    ):
+        (variables,) = (
+            function["Environment"]["Variables"]
+            for function in of.of("Lambda::Function").values()
+            if function["Handler"] == "handlers.api.handler"
+        )
+        env = {name: value for name, value in variables.items() if isinstance(value, str)}
+        assert CallerSettings.from_env(env) == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from handlers.jobs.report import REPORTS
 from handlers.jobs.selecting import UPLOADS
 from handlers.jobs.store import Index
 
@@ -55,7 +56,8 @@ def test_the_bucket_is_private_and_forgets_orphans(stack: Synthesised) -> None:
     (bucket,) = stack.of("S3::Bucket").values()
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
     rules = {rule["Id"]: rule for rule in bucket["LifecycleConfiguration"]["Rules"]}
-    assert set(rules) == {"orphans", "uploads"}
+    assert set(rules) == {"orphans", "uploads", "reports"}
+    assert rules["reports"]["Prefix"] == f"{REPORTS}/"
     assert {rule["Status"] for rule in rules.values()} == {"Enabled"}
     assert "Prefix" not in rules["orphans"]
     assert rules["orphans"]["ExpirationInDays"] == 60
