@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..jobs.store import AnyOf, AtMost, Below, Differs, Equals, Missing, Present, Update
+from ..jobs.store import (
+    AnyOf,
+    AtMost,
+    Below,
+    BelowName,
+    Differs,
+    Equals,
+    Missing,
+    Present,
+    Update,
+)
 from .attributes import encode_one
 
 if TYPE_CHECKING:
@@ -79,6 +89,8 @@ def _condition(condition: Condition, to: Placeholders) -> str:
             return f"attribute_not_exists({to.name(name)})"
         case Present(name):
             return f"attribute_exists({to.name(name)})"
+        case BelowName(name, other):
+            return f"{to.name(name)} < {to.name(other)}"
         case Differs(name, value):
             missing = f"attribute_not_exists({to.name(name)})"
             return f"({missing} OR {to.name(name)} <> {to.value(name, value)})"

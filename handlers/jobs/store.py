@@ -63,6 +63,14 @@ class Below:
 
 
 @dataclass(frozen=True)
+class BelowName:
+    """Both attributes are there, and the first is less than the other one of the same item."""
+
+    name: str
+    other: str
+
+
+@dataclass(frozen=True)
 class AtMost:
     """The attribute is there and less than or equal to the value."""
 
@@ -87,7 +95,7 @@ class AnyOf:
     conditions: tuple[Condition, ...]
 
 
-Condition: TypeAlias = "Equals | Differs | Below | AtMost | Missing | Present | AnyOf"
+Condition: TypeAlias = "Equals | Differs | Below | BelowName | AtMost | Missing | Present | AnyOf"
 When: TypeAlias = tuple[Condition, ...]
 """All of these must hold; the empty tuple always does."""
 

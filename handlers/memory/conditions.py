@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeGuard
 
-from ..jobs.store import AnyOf, AtMost, Below, Differs, Equals, Missing, Present
+from ..jobs.store import AnyOf, AtMost, Below, BelowName, Differs, Equals, Missing, Present
 
 if TYPE_CHECKING:
     from ..jobs.store import Condition, Item, Value, When
@@ -32,6 +32,8 @@ def _holds(condition: Condition, item: Item) -> bool:
         case Below(name, value) | AtMost(name, value):
             reached = isinstance(condition, AtMost) and _holds(Equals(name, value), item)
             return reached or _below(item.get(name), value)
+        case BelowName(name, other):
+            return _below(item.get(name), item.get(other))
 
 
 def _equal(left: Value, right: Value) -> bool:

@@ -12,6 +12,7 @@ from handlers.jobs.store import (
     AnyOf,
     AtMost,
     Below,
+    BelowName,
     Check,
     Delete,
     Differs,
@@ -38,6 +39,9 @@ ITEM: Final[Item] = {
     "list": ["a", 1],
     "map": {"k": 1},
     "size": "reserved word",
+    "more": Decimal("5.5"),
+    "zero": 0,
+    "word": "z",
 }
 
 BOTH: Final = (True, True)
@@ -73,6 +77,15 @@ TABLE: Final[list[tuple[Condition, tuple[bool, bool]]]] = [
     (Below("text", "b"), NEITHER),
     (Below("text", "z"), NEITHER),
     (Below("text", "\U0001f600"), ITEM_ONLY),
+    (BelowName("n", "more"), ITEM_ONLY),
+    (BelowName("more", "n"), NEITHER),
+    (BelowName("n", "n"), NEITHER),
+    (BelowName("n", "absent"), NEITHER),
+    (BelowName("absent", "n"), NEITHER),
+    (BelowName("zero", "n"), ITEM_ONLY),
+    (BelowName("text", "word"), NEITHER),
+    (BelowName("word", "text"), ITEM_ONLY),
+    (BelowName("size", "text"), ITEM_ONLY),
     (AtMost("n", 5), ITEM_ONLY),
     (AtMost("n", 4), NEITHER),
     (AtMost("absent", 4), NEITHER),
@@ -99,6 +112,7 @@ MEMORY_ONLY: Final[list[tuple[Condition, tuple[bool, bool]]]] = [
     (Equals("nothing", None), ITEM_ONLY),
     (Equals("absent", None), NEITHER),
     (Below("n", "9"), NEITHER),
+    (BelowName("n", "text"), NEITHER),
 ]
 
 
