@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import lane_isolation, terminal_cleanup, visibility_heartbeat
+from . import (
+    lane_isolation,
+    lease_ordering,
+    ownership_fencing,
+    terminal_cleanup,
+    visibility_heartbeat,
+)
 from .framework import Scenario
 
 SCENARIOS: Final[tuple[Scenario, ...]] = (
     lane_isolation.SCENARIO,
     visibility_heartbeat.SCENARIO,
     terminal_cleanup.SCENARIO,
+    lease_ordering.SCENARIO,
+    ownership_fencing.SCENARIO,
 )
 """In the order of ``verify --all``."""

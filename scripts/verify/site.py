@@ -55,7 +55,7 @@ TIMING: Final = Timing(
     dispatch_grace=2,
     lost_after=60,
     retry_base=0.5,
-    retry_cap=10,
+    retry_cap=15,
 )
 STALE: Final = BULK.lease_ttl + TIMING.takeover_grace
 """Seconds after its holder's last beat from which another job may take a subject."""
