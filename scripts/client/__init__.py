@@ -10,16 +10,19 @@ Whatever the API refuses is an ``ApiProblem``; nobody answering is ``Unreachable
 """
 
 from .client import Client
-from .models import JobPage, JobView, NewJob
+from .models import JobPage, JobPreview, JobView, NewJob
 from .problems import ApiProblem, ClientError, StillRunning, Unreachable
+from .uploads import NewUpload
 
 __all__ = [
     "ApiProblem",
     "Client",
     "ClientError",
     "JobPage",
+    "JobPreview",
     "JobView",
     "NewJob",
+    "NewUpload",
     "StillRunning",
     "Unreachable",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -12,14 +13,16 @@ import urllib3
 from pydantic import BaseModel, ValidationError
 from urllib3.util.retry import Retry
 
-from .models import JobPage, JobView, NewJob
+from .models import JobPage, JobPreview, JobView, NewJob
 from .problems import StillRunning, Unreachable, problem_of
+from .uploads import NewUpload, UploadAddress, send
 
 Model = TypeVar("Model", bound=BaseModel)
 
 TIMEOUT_S: Final = 60.0
 POLL_S: Final = 0.5
 MAX_PAGE: Final = 200
+PREVIEW: Final = "validate_only=true"
 TRIES_AGAIN: Final = 3
 BACKOFF: Final = 0.2
 """Seconds, doubled with every try; a Retry-After goes before it."""
@@ -78,6 +81,17 @@ class Client:
         """Create a job. With a key, sending the same again brings the first answer again."""
         headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
         return self._call(JobView, "POST", "/v1/jobs", body=job.json_body(), headers=headers)
+
+    def preview(self, job: NewJob) -> JobPreview:
+        """What creating it would do; nothing is created."""
+        return self._call(JobPreview, "POST", f"/v1/jobs?{PREVIEW}", body=job.json_body())
+
+    def upload(self, path: Path, upload: NewUpload, *, sent: Callable[[int], None]) -> str:
+        """Send a file; returns the ``upload_id`` to create a job with. sent: told of the bytes of
+        each piece. Raises TooLarge and OSError, too."""
+        address = self._call(UploadAddress, "POST", "/v1/uploads", body=upload.json_body())
+        send(address, path, sent=sent)
+        return address.upload_id
 
     def get(self, job_id: str) -> JobView:
         return self._call(JobView, "GET", _path(job_id))

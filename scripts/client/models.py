@@ -23,6 +23,8 @@ class NewJob(BaseModel):
     upload_id: str | None = None
     query: Mapping[str, Any] | None = None
     """Exactly one of these three says which records."""
+    traversal: str | None = None
+    """Of a query: auto, live or snapshot."""
     params: Mapping[str, Any] = Field(default_factory=dict)
     """JSON values, with ``int`` or ``Decimal`` for numbers."""
     tolerated_failure_percent: int | None = None
@@ -71,6 +73,23 @@ class JobView(BaseModel):
     def as_json(self) -> dict[str, Any]:
         """A JSON object; absent values are left out."""
         return self.model_dump(mode="json", exclude_none=True)
+
+
+class JobPreview(BaseModel):
+    """What creating a job would do. Fields that are newer than this client are kept."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    lane: Lane
+    count: int | None = None
+    """None: only reading the whole file would tell."""
+    count_is_exact: bool
+    """False: there are that many or more."""
+    duplicates: int = 0
+    sample: tuple[str, ...] = ()
+    traversal: str | None = None
+    why: str | None = None
+    estimate: Mapping[str, Any] | None = None
 
 
 class JobPage(BaseModel):

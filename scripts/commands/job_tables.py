@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from handlers.jobs.states import State
-from scripts.client import JobView
+from scripts.client import JobPreview, JobView
 
 STYLES: Final = {State.SUCCEEDED: "green", State.FAILED: "red", State.CANCELLED: "yellow"}
 
@@ -30,6 +30,14 @@ def one(job: JobView) -> Table:
     table = Table(box=None, show_header=False)
     for name, value in job.as_json().items():
         table.add_row(name, _state(job) if name == "state" else Text(str(value)))
+    return table
+
+
+def preview(seen: JobPreview) -> Table:
+    """Every field that has a value, a line each."""
+    table = Table(box=None, show_header=False)
+    for name, value in seen.model_dump(mode="json", exclude_none=True).items():
+        table.add_row(name, Text(", ".join(value) if isinstance(value, list) else str(value)))
     return table
 
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
 from rich.console import Console
 
 from handlers.jobs.states import State
-from scripts.client import ApiProblem, Client, ClientError, JobView, NewJob
+from scripts.client import ApiProblem, Client, ClientError, JobPreview, JobView, NewJob
 from scripts.local.stack import LocalStack
 from scripts.local.state import DEFAULT_NAME
 
 from . import job_tables
+from .selecting import selected
 
 app = typer.Typer(help="Jobs of one tenant, through the API.", no_args_is_help=True)
 
@@ -50,8 +49,25 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
     params: Annotated[str | None, typer.Option(help="All parameters, as a JSON object.")] = None,
     ids: Annotated[list[str] | None, typer.Option("--id", help="A record; repeat it.")] = None,
     ids_file: Annotated[
-        str | None, typer.Option("--ids-file", help="Records, one id per line; - is stdin.")
+        str | None,
+        typer.Option(
+            "--ids-file",
+            help="Records: an id a line (- is stdin), .jsonl or .csv, both also .gz. "
+            "A large file is uploaded.",
+        ),
     ] = None,
+    column: Annotated[
+        str | None, typer.Option(help="With the ids: of a .csv, or a field of .jsonl objects.")
+    ] = None,
+    query: Annotated[
+        str | None, typer.Option(help='Records that match, such as {"all": [...]}.')
+    ] = None,
+    traversal: Annotated[
+        str | None, typer.Option(help="Of a query: auto, live or snapshot.")
+    ] = None,
+    validate_only: Annotated[
+        bool, typer.Option("--validate-only", help="Say what it would do; create nothing.")
+    ] = False,
     idempotency_key: Annotated[
         str | None, typer.Option("--idempotency-key", help="Sent again, it brings the same job.")
     ] = None,
@@ -63,13 +79,22 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
     as_json: AsJson = False,
 ) -> None:
     """Create a job."""
-    job = NewJob(
-        operation=operation,
-        subject=subject,
-        params=_parameters(param or [], params),
-        ids=[*(ids or []), *(_lines(ids_file) if ids_file else [])],
-    )
+    parameters = _parameters(param or [], params)
+    filter_ = None if query is None else _object("--query", query)
     with _calling(url, token, tenant, name, as_json=as_json) as client:
+        chosen = selected(client, ids_file, column, ids or [])
+        job = NewJob(
+            operation=operation,
+            subject=subject,
+            params=parameters,
+            ids=chosen.ids,
+            upload_id=chosen.upload_id,
+            query=filter_,
+            traversal=traversal,
+        )
+        if validate_only:
+            _show_preview(client.preview(job), as_json=as_json)
+            return
         created = client.submit(job, idempotency_key=idempotency_key)
         if wait:
             _follow(client, created.id, as_json=as_json)
@@ -223,17 +248,29 @@ def _show(job: JobView, *, as_json: bool) -> None:
         Console().print(job_tables.one(job))
 
 
+def _show_preview(preview: JobPreview, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(preview.model_dump(mode="json")))
+    else:
+        Console().print(job_tables.preview(preview))
+
+
 def _parameters(pairs: list[str], whole: str | None) -> dict[str, Any]:
     """Numbers stay exact."""
-    parameters = {} if whole is None else _value("--params", whole)
-    if not isinstance(parameters, dict):
-        raise typer.BadParameter("--params is not a JSON object")
+    parameters = {} if whole is None else _object("--params", whole)
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not name or not equals:
             raise typer.BadParameter(f"--param {pair!r} is not NAME=VALUE")
         parameters[name] = _value(f"--param {name}", value)
     return parameters
+
+
+def _object(option: str, text: str) -> dict[str, Any]:
+    value = _value(option, text)
+    if not isinstance(value, dict):
+        raise typer.BadParameter(f"{option} is not a JSON object")
+    return value
 
 
 def _value(option: str, text: str) -> Any:
@@ -243,11 +280,3 @@ def _value(option: str, text: str) -> Any:
         raise typer.BadParameter(
             f'{option}: {text!r} is not JSON ({error}). A string is written "with quotes"'
         ) from error
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"--ids-file {path}: {error}") from error
-    return [line for line in text.splitlines() if line]
