@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from .commands import (
+    bench,
     demo,
     dlq,
     drift,
@@ -34,6 +35,7 @@ app.add_typer(dlq.app, name="dlq")
 app.add_typer(effects.app, name="effects")
 app.add_typer(local.app, name="local")
 app.add_typer(opensearch.app, name="opensearch")
+app.command("bench")(bench.bench)
 app.command("demo")(demo.demo)
 app.command("drift")(drift.drift)
 app.command("payload-budget")(payload_budget.payload_budget)

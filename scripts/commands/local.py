@@ -27,17 +27,24 @@ def up(
     records: Annotated[
         bool, typer.Option("--records/--no-records", help="Load the airports as records.")
     ] = True,
+    search: Annotated[
+        bool, typer.Option("--search/--no-search", help="Have a search index (osmem-server).")
+    ] = True,
 ) -> None:
     """Start the local stack: local AWS, deployed app, bulk workers, about 28,000 records."""
     console = Console()
     try:
         with Steps() as steps:
-            stack = LocalStack(name, workers=workers, records=records, steps=steps).up()
+            stack = LocalStack(
+                name, workers=workers, records=records, search=search, steps=steps
+            ).up()
     except AlreadyUp as already:
         console.print(str(already), soft_wrap=True, highlight=False)
         return
     console.print(f"API      {stack.api.url}", soft_wrap=True, highlight=False)
     console.print(f"AWS      {stack.endpoint}", soft_wrap=True, highlight=False)
+    if stack.state.search_url:
+        console.print(f"search   {stack.state.search_url}", soft_wrap=True, highlight=False)
     console.print(f"logs     {stack.folder.path}", soft_wrap=True, highlight=False)
 
 

@@ -21,6 +21,7 @@ def up(
     settings: Chosen | None = None,
     workers: int = 1,
     records: bool = True,
+    search: bool = False,
     root: Path = ROOT,
 ) -> LocalStack:
     """Bring up a stack called ``name``, or ``name-2`` and so on when that one is another
@@ -32,6 +33,7 @@ def up(
             settings=settings,
             workers=workers,
             records=records,
+            search=search,
             steps=steps,
         )
         try:

@@ -47,13 +47,14 @@ def local_settings(port: int, chosen: Chosen | None = None) -> Chosen:
         "auth_audience": identity.AUDIENCE,
         "auth_tenant_claim": identity.TENANT_CLAIM,
     }
-    return _over({**LOCAL, "auth": auth}, chosen or {})
+    return over({**LOCAL, "auth": auth}, chosen or {})
 
 
-def _over(below: Chosen, above: Chosen) -> Chosen:
+def over(below: Chosen, above: Chosen) -> Chosen:
+    """The settings of ``below`` with those of ``above`` in their place, at any depth."""
     merged = {**below, **above}
     for name, value in above.items():
         under = below.get(name)
         if isinstance(value, Mapping) and isinstance(under, Mapping):
-            merged[name] = _over(under, value)
+            merged[name] = over(under, value)
     return merged

@@ -8,6 +8,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from handlers.effects.documents import index_body
+from handlers.jobs.record_schema import RecordSchema
+from handlers.settings import EffectSettings
+from scripts.opensearch.embedded import EmbeddedSearch
+
 from . import airports, deploy, ministack, processes, warming
 from .api import Api
 from .clients import Clients
@@ -15,7 +20,7 @@ from .deploy import Deployed
 from .errors import AlreadyUp, LocalError, NotUp
 from .identity import Issuer
 from .processes import Process
-from .settings import Chosen, local_settings
+from .settings import Chosen, local_settings, over
 from .state import DEFAULT_NAME, ROOT, StackFolder, State
 from .steps import Steps
 from .synthesis import synthesise
@@ -36,15 +41,17 @@ class LocalStack:
         settings: Chosen | None = None,
         workers: int = 1,
         records: bool = True,
+        search: bool = False,
         steps: Steps | None = None,
     ) -> None:
         """settings: what differs from ``settings.LOCAL``. workers: bulk workers to start.
-        records: load the airports."""
+        records: load the airports. search: have a search index, in the embedded engine."""
         self.name = name
         self.folder = StackFolder(name, root)
         self._settings = settings
         self._worker_count = workers
         self._with_records = records
+        self._with_search = search
         self._steps = steps or Steps(quiet=True)
         self._state = State()
 
@@ -160,10 +167,12 @@ class LocalStack:
             _, port = ministack.start(
                 self.folder.path, lambda aws, port: self._save(aws=aws, port=port)
             )
+        chosen = self._settings or {}
+        if self._with_search:
+            with step("Starting the search engine"):
+                chosen = over(chosen, {"effects": {"search_url": self._start_search()}})
         with step("Synthesising the app"):
-            assembly = synthesise(
-                local_settings(port, self._settings), self.folder.path / "cdk.out"
-            )
+            assembly = synthesise(local_settings(port, chosen), self.folder.path / "cdk.out")
         with step("Deploying it"):
             deployed = deploy.deploy(self.clients, assembly)
             self.issuer.publish(self.clients.s3)
@@ -176,6 +185,17 @@ class LocalStack:
             self.load_airports()
         self._check_alive()
         self._save(ready=True)
+
+    def _start_search(self) -> str:
+        """Its address. It holds an empty index by then."""
+        engine = EmbeddedSearch(
+            self.folder.path, started=lambda process: self._save(search=process)
+        ).up()
+        with engine.client() as client:
+            index = EffectSettings().search_index
+            client.indices.create(index=index, body=index_body(RecordSchema()))
+        self._save(search_url=engine.url)
+        return engine.url
 
     def _save(self, **changes: object) -> None:
         self._state = self._state.model_copy(update=changes)
@@ -197,12 +217,14 @@ class LocalStack:
         processes.stop(state.workers, grace=ministack.STOP_GRACE_S)
         if state.aws:
             ministack.stop(state.aws)
+        if state.search:
+            processes.stop([state.search], grace=ministack.STOP_GRACE_S)
         for part in ("api", "clients", "workers", "issuer"):
             self.__dict__.pop(part, None)
 
 
 def _processes(state: State) -> tuple[Process, ...]:
-    return (*state.workers, *((state.aws,) if state.aws else ()))
+    return (*state.workers, *(process for process in (state.aws, state.search) if process))
 
 
 def _api_url(port: int, deployed: Deployed) -> str:

@@ -28,6 +28,9 @@ class State(BaseModel):
 
     aws: Process | None = None
     port: int = 0
+    search: Process | None = None
+    """The embedded search engine, where the stack has one."""
+    search_url: str = ""
     workers: tuple[Process, ...] = ()
     deployed: Deployed | None = None
     api_url: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from . import (
+    effects_after_commit,
     lane_isolation,
     lease_ordering,
     ownership_fencing,
@@ -19,5 +20,6 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     terminal_cleanup.SCENARIO,
     lease_ordering.SCENARIO,
     ownership_fencing.SCENARIO,
+    effects_after_commit.SCENARIO,
 )
 """In the order of ``verify --all``."""
