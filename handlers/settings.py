@@ -24,7 +24,7 @@ from pydantic import (
 
 from .jobs.limits import MAX_TENANT_BYTES, Limits
 from .jobs.names import bad_text
-from .jobs.timing import Timing
+from .jobs.timing import Timing, require
 
 PREFIX: Final = "FAIRLANE_"
 HTTPS_OR_LOOPBACK: Final = (
@@ -138,6 +138,15 @@ class WorkSettings(Environment):
     @model_validator(mode="after")
     def _relations(self) -> Self:
         self.timing.check()
+        require(
+            self.timing.stop_timeout > self.bulk_poll_seconds,
+            "stop_timeout",
+            self.timing.stop_timeout,
+            "greater than",
+            "bulk_poll_seconds",
+            self.bulk_poll_seconds,
+            "a stopping worker waits for its poll to end",
+        )
         if self.query.source == "search" and self.effects.search_url is None:
             raise ValueError("query_source = search needs effects_search_url, which is not set")
         return self

@@ -122,6 +122,7 @@ WORKS = st.builds(
         webhook_loopback=st.booleans(),
     ),
     bulk_slots=st.integers(1, 64),
+    bulk_poll_seconds=st.just(1),  # below any stop_timeout
 )
 AUTHS = st.builds(
     AuthSettings,
@@ -249,3 +250,13 @@ def test_settings_made_in_code_are_checked_too() -> None:
 def test_they_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="frozen"):
         WORK.due_shards = 5  # type: ignore[misc]  # that it is refused is the point
+
+
+def test_a_worker_that_polls_past_its_stop_time_is_refused() -> None:
+    settings = WORK
+    timing = settings.timing.model_copy(update={"stop_timeout": 15, "longest_chunk": 5})
+    env = settings.model_copy(update={"timing": timing, "bulk_poll_seconds": 15}).to_env()
+    with pytest.raises(SettingsError, match=r"stop_timeout = 15 .* bulk_poll_seconds = 15"):
+        WorkSettings.from_env(env)
+    good = settings.model_copy(update={"timing": timing, "bulk_poll_seconds": 14}).to_env()
+    assert WorkSettings.from_env(good).bulk_poll_seconds == 14
