@@ -1,4 +1,4 @@
-"""``fairlane verify NAME|--all``."""
+"""``fairlane verify NAME|--all``, and ``fairlane verify waf --url URL`` of a deployed stack."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from scripts.local.steps import Steps
+from scripts.verify import waf
 from scripts.verify.framework import Bench, Expectation, PartReport, Report, Scenario, perform
 from scripts.verify.registry import SCENARIOS
 
@@ -20,14 +21,24 @@ def verify(
     *,
     every: Annotated[bool, typer.Option("--all", help="All scenarios, one after another.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    url: Annotated[
+        str | None, typer.Option("--url", help="For waf: the deployed API, with its stage.")
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option("--token", envvar="FAIRLANE_TOKEN", help="For waf: any tenant's.")
+    ] = None,
 ) -> None:
     """Show on a stack of its own that a claim holds, and that it would not without its reason.
 
-    Exit status 1 when anything differs from what was expected, in a control too.
+    "waf" is no scenario: it asks a deployed stack what its web firewall lets through, and creates
+    nothing there. Exit status 1 when anything differs from what was expected, in a control too.
     """
-    chosen = _chosen(name, every=every, scenarios=SCENARIOS)
-    with Steps() as steps, Bench(steps) as bench:
-        reports = [perform(scenario, bench) for scenario in chosen]
+    if name == waf.NAME and not every:
+        reports = [_of_deployed(url, token)]
+    elif url is not None:
+        raise typer.BadParameter(f"--url is for {waf.NAME}; scenarios bring up their own stacks")
+    else:
+        reports = _of_scenarios(_chosen(name, every=every, scenarios=SCENARIOS))
     ok = all(report.ok for report in reports)
     if as_json:
         print(json.dumps({"ok": ok, "scenarios": [report.as_json() for report in reports]}))
@@ -36,12 +47,28 @@ def verify(
     raise typer.Exit(0 if ok else 1)
 
 
+def _of_scenarios(chosen: Sequence[Scenario]) -> list[Report]:
+    with Steps() as steps, Bench(steps) as bench:
+        return [perform(scenario, bench) for scenario in chosen]
+
+
+def _of_deployed(url: str | None, token: str | None) -> Report:
+    if not url or not token:
+        raise typer.BadParameter(
+            f"{waf.NAME} asks a deployed stack: give --url, and --token or FAIRLANE_TOKEN"
+        )
+    if not url.startswith(("http://", "https://")):
+        raise typer.BadParameter(f"--url {url} is no http address")
+    return waf.report(url, token)
+
+
 def _chosen(name: str | None, *, every: bool, scenarios: Sequence[Scenario]) -> Sequence[Scenario]:
     if every and name is None:
         return scenarios
     found = [scenario for scenario in scenarios if scenario.name == name]
     if every or not found:
-        known = "\n".join(f"  {scenario.name:<16} {scenario.shows}" for scenario in scenarios)
+        named = [*((each.name, each.shows) for each in scenarios), (waf.NAME, waf.SHOWS)]
+        known = "\n".join(f"  {each:<20} {shows}" for each, shows in named)
         what = "Name one scenario, or --all" if name is None or every else f"No scenario {name!r}"
         raise typer.BadParameter(f"{what}. There are:\n{known}")
     return found
