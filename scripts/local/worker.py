@@ -45,14 +45,20 @@ class Workers:
         self._all = list(known)
         self._changed = changed
 
-    def start(self, count: int = 1, *, env: Mapping[str, str] | None = None) -> list[Process]:
-        """Start ``count`` more workers; ``env`` goes over the task's environment, for what a
-        scenario changes on purpose."""
+    def start(
+        self,
+        count: int = 1,
+        *,
+        env: Mapping[str, str] | None = None,
+        module: str | None = None,
+    ) -> list[Process]:
+        """Start ``count`` more workers; ``env`` goes over the task's environment, and ``module``
+        runs instead of its command, for what a scenario changes on purpose."""
         container = self._container()
         started = []
         for _ in range(count):
             worker = processes.start(
-                command(container),
+                _with_our_python(["python", "-m", module]) if module else command(container),
                 env={**self._environment(container), **(env or {})},
                 cwd=PROJECT,
                 log=self._folder / f"worker-{len(self._all) + 1}.log",

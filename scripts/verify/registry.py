@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from . import (
+    crash,
     effects_after_commit,
     lane_isolation,
     lease_ordering,
@@ -20,6 +21,7 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     terminal_cleanup.SCENARIO,
     lease_ordering.SCENARIO,
     ownership_fencing.SCENARIO,
+    crash.SCENARIO,
     effects_after_commit.SCENARIO,
 )
 """In the order of ``verify --all``."""

@@ -148,13 +148,17 @@ class Site:
     def load(self, count: int, *, name: str = "record") -> list[str]:
         """Put so many records whose number is 0; returns their ids in order."""
         ids = [f"{name}-{number:05}" for number in range(count)]
-        for at in range(0, count, LOADED_AT_ONCE):
+        self.put(ids)
+        return ids
+
+    def put(self, ids: Sequence[str], number: str = FIELD) -> None:
+        """Put these records; the field ``number`` is 0."""
+        for at in range(0, len(ids), LOADED_AT_ONCE):
             writes = [
-                Put(Key(self.tenant, id_, Table.RECORDS), {FIELD: 0, "version": 1})
+                Put(Key(self.tenant, id_, Table.RECORDS), {number: 0, "version": 1})
                 for id_ in ids[at : at + LOADED_AT_ONCE]
             ]
             self.world.store.transact("load", writes)
-        return ids
 
     def records(self, ids: Sequence[str]) -> dict[str, Record]:
         found: dict[str, Record] = {}
