@@ -23,7 +23,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONPATH PYTHONHOME
 
 .PHONY: help setup format lint types imports check test unit demo verify up down status bench \
-	synth simulate soak lock clean
+	openapi synth simulate soak lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ status: $(STAMP) ## Say what of the local stack runs
 
 bench: $(STAMP) ## Measure the worker beside a bare loop over the same transactions
 	$(BIN)/fairlane bench $(ARGS)
+
+openapi: $(STAMP) ## Write the API's OpenAPI document again, from the code
+	$(BIN)/python -m scripts.openapi
 
 synth: $(STAMP) $(CDK)/.set-up ## Write the CloudFormation templates to cdk.out; needs no AWS account
 	$(CDK)/node_modules/.bin/cdk synth --quiet $(ARGS)

@@ -22,6 +22,7 @@ from handlers.jobs.timing import LaneTiming
 from handlers.settings import WorkSettings
 from handlers.web import once
 from tests.support import aws
+from tests.support.openapi import check_answer
 from tests.support.world import SHORT
 
 if TYPE_CHECKING:
@@ -88,20 +89,24 @@ class Deployment:
         headers: Mapping[str, str] | None = None,
         remaining: int = 29_000,
         scopes: str = SCOPES,
+        documented: bool = True,
         **event: object,
     ) -> Answer:
         """Through the real handler. body: text, or anything that becomes JSON. query: a list is a
-        parameter that comes several times."""
+        parameter that comes several times. documented: hold the answer against the document."""
         made = rest_event(
             method, path, body, tenant=tenant, query=query, headers=headers, scopes=scopes
         )
         result = api.handler({**made, **event}, Context(remaining))  # type: ignore[arg-type]  # the parts of a context that are used
         many = result["multiValueHeaders"]
-        return Answer(
+        answer = Answer(
             result["statusCode"],
             {name.lower(): values[0] for name, values in many.items()},
             json.loads(result["body"]) if result["body"] else None,
         )
+        if documented:
+            check_answer(method, path, answer.status, answer.headers, answer.body)
+        return answer
 
     def create(self, ids: Sequence[str], subject: str = "products", **more: Any) -> Answer:
         call = {name: more.pop(name) for name in ("headers", "tenant", "remaining") if name in more}

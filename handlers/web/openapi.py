@@ -1,0 +1,159 @@
+"""The OpenAPI 3.1 document, generated: the models say what goes in and out, ``routes`` says where.
+
+``make openapi`` writes it beside this module, from where it is served as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic.json_schema import models_json_schema
+
+from ..jobs.requests import SELECTIONS
+from . import schemas
+from .routes import JOB_ID, ROUTES, TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pydantic import BaseModel
+    from pydantic.json_schema import JsonSchemaMode
+
+    from .routes import Route
+
+VERSION: Final = "1"
+REF: Final = "#/components/schemas/{model}"
+Schema = dict[str, Any]
+
+ALWAYS: Final = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.INTERNAL_SERVER_ERROR,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)
+"""Problems every route can answer with."""
+
+
+def document() -> Schema:
+    """The whole document."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Fairlane",
+            "version": VERSION,
+            "description": "Bulk jobs with lanes: small jobs start at once, whatever else runs. "
+            "Every answer has an X-Request-Id; errors are problems (RFC 9457) with a stable code. "
+            "A deployment may ask for signatures of IAM instead of tokens.",
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(),
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
+            },
+        },
+    }
+
+
+def text() -> str:
+    """As it is committed and served."""
+    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+
+
+# --- parts ------------------------------------------------------------------------------------
+
+
+def _operation(route: Route) -> Schema:
+    parameters = (*((JOB_ID,) if route.of_a_job else ()), *route.parameters)
+    missing = (HTTPStatus.NOT_FOUND,) if route.of_a_job else ()
+    problems = sorted({*ALWAYS, *route.problems, *missing})
+    operation: Schema = {
+        "operationId": route.name,
+        "summary": route.summary,
+        "security": [{"token": [route.scope.value]}],
+        "parameters": [parameter.as_json() for parameter in parameters],
+        "responses": {
+            **{str(status.value): _answer(route, status) for status in sorted(route.answers)},
+            **{str(status.value): _problem(status) for status in problems},
+        },
+    }
+    if route.body is not None:
+        schema = {"$ref": REF.format(model=route.body.__name__)}
+        operation["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": schema}},
+        }
+    return operation
+
+
+def _answer(route: Route, status: HTTPStatus) -> Schema:
+    headers = {name: {"schema": TEXT} for name in ("X-Request-Id", *route.headers)}
+    answer: Schema = {"description": status.phrase, "headers": headers}
+    if status is HTTPStatus.NOT_MODIFIED:
+        return answer
+    schema: Schema = {"type": "object"}
+    if route.name == "create_job" and status is HTTPStatus.OK:
+        # The job that has the subject, or what was seen by looking only.
+        schema = {"anyOf": [_ref(schemas.JobAnswer), _ref(schemas.Preview)]}
+    elif (model := route.answers[status]) is not None:
+        schema = _ref(model)
+    return {**answer, "content": {"application/json": {"schema": schema}}}
+
+
+def _problem(status: HTTPStatus) -> Schema:
+    return {
+        "description": status.phrase,
+        "headers": {"X-Request-Id": {"schema": TEXT}},
+        "content": {"application/problem+json": {"schema": _ref(schemas.ProblemAnswer)}},
+    }
+
+
+def _ref(model: type[BaseModel]) -> Schema:
+    return {"$ref": REF.format(model=model.__name__)}
+
+
+def _schemas() -> Schema:
+    _, definitions = models_json_schema(list(_models()), ref_template=REF)
+    made: Schema = definitions["$defs"]
+    _left_out(made)
+    made["JobRequest"]["oneOf"] = [{"required": [name]} for name in SELECTIONS]
+    return dict(sorted(made.items()))
+
+
+def _models() -> Iterable[tuple[type[BaseModel], JsonSchemaMode]]:
+    yield schemas.ProblemAnswer, "serialization"
+    yield schemas.Preview, "serialization"
+    for route in ROUTES:
+        if route.body is not None:
+            yield route.body, "validation"
+        for model in route.answers.values():
+            if model is not None:
+                yield model, "serialization"
+
+
+def _left_out(part: object) -> None:
+    """A field whose default is null is one that is left out: null itself is never there."""
+    if isinstance(part, dict):
+        for child in part.values():
+            _left_out(child)
+        for schema in (part.get("properties") or {}).values():
+            schema.pop("title", None)  # its name again, in capitals
+            if schema.get("default", ...) is None:
+                del schema["default"]
+                _without_null(schema)
+    elif isinstance(part, list):
+        for child in part:
+            _left_out(child)
+
+
+def _without_null(schema: Schema) -> None:
+    kinds: Sequence[Schema] = schema.pop("anyOf", ())
+    rest = [kind for kind in kinds if kind != {"type": "null"}]
+    schema.update(rest[0] if len(rest) == 1 else {"anyOf": rest} if rest else {})

@@ -1,0 +1,245 @@
+"""Every route: where it is, what it takes, what it answers. The functions are in ``api``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel
+
+from ..jobs.report import ReportFormat
+from ..jobs.requests import JobRequest
+from ..jobs.results import Outcome
+from ..jobs.states import State
+from . import listing, pages, schemas
+from .caller import Scope
+from .creating import OnConflict
+from .previewing import UploadRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from enum import StrEnum
+
+Schema = dict[str, Any]
+
+OK, CREATED, ACCEPTED = HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED
+NOT_MODIFIED = HTTPStatus.NOT_MODIFIED
+BAD, NOT_FOUND, CONFLICT = HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT
+TOO_MANY = HTTPStatus.TOO_MANY_REQUESTS
+LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+UNPROCESSABLE = HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+@dataclass(frozen=True)
+class Parameter:
+    name: str
+    schema: Mapping[str, Any]
+    description: str
+    place: str = "query"
+    required: bool = False
+
+    def as_json(self) -> Schema:
+        return {
+            "name": self.name,
+            "in": self.place,
+            "required": self.required,
+            "schema": dict(self.schema),
+            "description": self.description,
+        }
+
+
+@dataclass(frozen=True)
+class Route:
+    method: str
+    path: str
+    summary: str
+    scope: Scope
+    answers: Mapping[HTTPStatus, type[BaseModel] | None]
+    problems: tuple[HTTPStatus, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    body: type[BaseModel] | None = None
+    headers: tuple[str, ...] = ()
+    """Of every good answer."""
+    name: str = ""
+    """Of the function."""
+
+    @property
+    def of_a_job(self) -> bool:
+        return "{job_id}" in self.path
+
+
+def _choice(kind: type[StrEnum], default: StrEnum | None = None) -> Schema:
+    schema: Schema = {"type": "string", "enum": [member.value for member in kind]}
+    return schema if default is None else {**schema, "default": default.value}
+
+
+def _limit(default: int, most: int) -> Parameter:
+    schema = {"type": "integer", "minimum": 1, "maximum": most, "default": default}
+    return Parameter("limit", schema, "Of one page.")
+
+
+TEXT: Final = {"type": "string"}
+TIME: Final = {"type": "string", "format": "date-time"}
+FLAG: Final = {"type": "boolean", "default": False}
+PAGE: Final = Parameter("page", TEXT, "The 'next' of the page before, with the same filters.")
+JOB_ID: Final = Parameter(
+    "job_id",
+    {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+    "A job's id; another tenant's job is not found.",
+    place="path",
+    required=True,
+)
+KEY: Final = Parameter(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": 256},
+    "The same key with the same request gets the first answer again, for a day.",
+    place="header",
+)
+ROUTES: Final = (
+    Route(
+        "post",
+        "/v1/jobs",
+        "Create a job, or look at what it would do",
+        Scope.WRITE,
+        {ACCEPTED: schemas.JobAnswer, OK: None},
+        problems=(CONFLICT, LARGE, UNPROCESSABLE, TOO_MANY),
+        parameters=(
+            KEY,
+            Parameter("validate_only", FLAG, "Only say what the job would do."),
+            Parameter(
+                "on_conflict",
+                _choice(OnConflict, OnConflict.REJECT),
+                "What to answer when the subject is taken: 409, or 200 with the job that has it.",
+            ),
+        ),
+        body=JobRequest,
+        name="create_job",
+    ),
+    Route(
+        "get",
+        "/v1/jobs",
+        "List jobs, newest first",
+        Scope.READ,
+        {OK: schemas.JobPage},
+        parameters=(
+            _limit(pages.DEFAULT_LIMIT, pages.MAX_LIMIT),
+            PAGE,
+            Parameter(
+                "state",
+                {"type": "array", "items": _choice(State)},
+                "In one of these states; may be repeated.",
+            ),
+            Parameter("operation", TEXT, "Of this operation."),
+            Parameter(
+                "label",
+                {"type": "array", "items": {"type": "string", "pattern": "^[^:]+:"}},
+                "With this label, as name:value; may be repeated, and then all have to be there.",
+            ),
+            Parameter("created_after", TIME, "Created then or later."),
+            Parameter("created_before", TIME, "Created before then."),
+        ),
+        name="list_jobs",
+    ),
+    Route(
+        "get",
+        "/v1/jobs/{job_id}",
+        "Show a job",
+        Scope.READ,
+        {OK: schemas.JobAnswer, NOT_MODIFIED: None},
+        parameters=(
+            Parameter("If-None-Match", TEXT, "The ETag of the answer before.", place="header"),
+        ),
+        headers=("ETag", "Retry-After"),
+        name="get_job",
+    ),
+    Route(
+        "get",
+        "/v1/jobs/{job_id}/items",
+        "List the records of a job that failed, were skipped or were refused outside",
+        Scope.READ,
+        {OK: schemas.ItemPage},
+        parameters=(
+            Parameter("outcome", _choice(Outcome), "Which ones.", required=True),
+            _limit(listing.DEFAULT_LIMIT, listing.MAX_LIMIT),
+            PAGE,
+        ),
+        name="list_items",
+    ),
+    Route(
+        "post",
+        "/v1/jobs/{job_id}/report",
+        "Make a file of those records, for downloading",
+        Scope.READ,
+        {CREATED: schemas.ReportAnswer},
+        problems=(UNPROCESSABLE,),
+        parameters=(
+            Parameter("format", _choice(ReportFormat, ReportFormat.CSV), "Of the file."),
+            Parameter("outcome", _choice(listing.ReportOf, listing.ReportOf.ALL), "Which records."),
+        ),
+        headers=("Location",),
+        name="create_report",
+    ),
+    *(
+        Route(
+            "post",
+            f"/v1/jobs/{{job_id}}/{verb}",
+            summary,
+            Scope.WRITE,
+            {ACCEPTED: schemas.JobAnswer},
+            problems=(CONFLICT, TOO_MANY),
+            headers=("Location",),
+            name=name,
+        )
+        for verb, name, summary in (
+            ("cancel", "cancel_job", "Cancel a job at its next chunk"),
+            ("pause", "pause_job", "Pause a job at its next chunk"),
+            ("resume", "resume_job", "Let a paused job go on"),
+            ("effects/replay", "replay_effects", "Try a job's parked effects again"),
+        )
+    ),
+    Route(
+        "post",
+        "/v1/jobs/{job_id}/retry",
+        "Let a failed job go on, or try only its failed records again",
+        Scope.WRITE,
+        {ACCEPTED: schemas.JobAnswer},
+        problems=(CONFLICT, TOO_MANY),
+        parameters=(
+            Parameter(
+                "failed_only",
+                FLAG,
+                "Of an ended job: a new job over its failed records; asked again, the same one.",
+            ),
+        ),
+        headers=("Location",),
+        name="retry_job",
+    ),
+    Route(
+        "post",
+        "/v1/uploads",
+        "Get an address to send a file of ids to",
+        Scope.WRITE,
+        {CREATED: schemas.UploadAnswer},
+        problems=(UNPROCESSABLE,),
+        body=UploadRequest,
+        name="create_upload",
+    ),
+    Route(
+        "get",
+        "/v1/operations",
+        "List what jobs can do",
+        Scope.READ,
+        {OK: schemas.Operations},
+        name="list_operations",
+    ),
+    Route(
+        "get",
+        "/v1/lanes",
+        "Show how busy the lanes are",
+        Scope.READ,
+        {OK: schemas.Lanes},
+        name="list_lanes",
+    ),
+    Route("get", "/v1/openapi.json", "This document", Scope.READ, {OK: None}, name="openapi"),
+)
