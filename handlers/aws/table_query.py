@@ -27,6 +27,7 @@ MAX_PAGES: Final = 8
 """Reads of up to 1 MB (DynamoDB Query) in one call for records."""
 MAX_COUNT_PAGES: Final = 20
 READ_AT_ONCE: Final = 1000
+"""Records one of these reads looks at, if they are within 1 MB."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,11 @@ class TableQuery:
         after = None if cursor is None else str(json.loads(cursor))
         found: list[str] = []
         for _ in range(MAX_PAGES):
-            read, after = self._read(tenant, filter_, after, limit - len(found))
+            read, after = self._read(tenant, filter_, after)
             found += read
+            if len(found) > limit:
+                found = found[:limit]
+                after = found[-1]
             if after is None or len(found) == limit:
                 break
         return Matches(
@@ -56,7 +60,7 @@ class TableQuery:
     def count(self, tenant: str, filter_: Filter, at_most: int) -> Count:
         number, after = 0, None
         for _ in range(MAX_COUNT_PAGES):
-            read, after = self._read(tenant, filter_, after, READ_AT_ONCE)
+            read, after = self._read(tenant, filter_, after)
             number += len(read)
             if after is None:
                 return Count(min(number, at_most), exact=number <= at_most)
@@ -65,9 +69,9 @@ class TableQuery:
         return Count(min(number, at_most), exact=False)
 
     def _read(
-        self, tenant: str, filter_: Filter, after: str | None, limit: int
+        self, tenant: str, filter_: Filter, after: str | None
     ) -> tuple[Sequence[str], str | None]:
-        """Matching ids among the next ``limit`` records or 1 MB, and where to go on."""
+        """Matching ids among the next records, and where to go on."""
         names = {"#tenant": self.schema.tenant, "#id": self.schema.id}
         names |= {f"#f{n}": name for n, name in enumerate(sorted(filter_.fields))}
         more: Any = {} if after is None else {"ExclusiveStartKey": self._key(tenant, after)}
@@ -79,7 +83,7 @@ class TableQuery:
                 ExpressionAttributeNames=names,
                 ExpressionAttributeValues={":tenant": {"S": tenant}},
                 ConsistentRead=True,
-                Limit=limit,
+                Limit=READ_AT_ONCE,
                 **more,
             )
         last = answer.get("LastEvaluatedKey")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 SAMPLE: Final = 10
 LOOKED_AT: Final = 1000
 """Lines of a file that are read for it, however often an id comes again."""
+PAGES: Final = 3
+"""Of a query, read for it, however few records match."""
 COUNT_UP_TO: Final = 10_000
 CHUNK_SECONDS: Final = 0.2
 """What reading, planning and committing one chunk is taken to last."""
@@ -109,8 +112,15 @@ def _first_of_query(world: World, tenant: str, query: Filter) -> tuple[str, ...]
     port = world.query
     if port is None:
         return ()
-    page = insist(world, lambda: port.page(tenant, query, None, SAMPLE))
-    return tuple(found.id for found in page.found)
+    found: list[str] = []
+    cursor: str | None = None
+    for _ in range(PAGES):
+        page = insist(world, partial(port.page, tenant, query, cursor, SAMPLE))
+        found += [each.id for each in page.found]
+        cursor = page.next
+        if cursor is None or len(found) >= SAMPLE:
+            break
+    return tuple(found[:SAMPLE])
 
 
 def _estimate(world: World, tenant: str, count: int, sample: tuple[str, ...]) -> Estimate:

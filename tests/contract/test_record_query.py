@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from handlers.aws import table_query
 from handlers.aws.attributes import encode
 from handlers.aws.search_query import SearchQuery
 from handlers.jobs.errors import QueryRefused
@@ -252,6 +253,12 @@ def test_a_source_finds_what_matches(source: Source, field: str, op: str, value:
         assert found == right
 
 
+def test_a_few_records_far_apart_are_found_by_a_small_page(source: Source) -> None:
+    others: dict[str, Item] = {f"a{n:03}": {"group": "h"} for n in range(300)}
+    source.load("acme", {**others, "a150x": {"group": "g"}, "z": {"group": "g"}})
+    assert [each.id for each in source.query.page("acme", GROUP, None, 1).found] == ["a150x"]
+
+
 def test_all_conditions_count(source: Source) -> None:
     source.load("acme", RECORDS)
     filter_ = Filter.model_validate(
@@ -308,7 +315,10 @@ def test_c45_a_tenant_of_several_1_mb_pages_is_read_to_its_end() -> None:
         assert source.query.count("acme", GROUP, 10_000) == Count(640, exact=True)
 
 
-def test_records_that_do_not_match_are_passed_in_bounded_calls() -> None:
+def test_records_that_do_not_match_are_passed_in_bounded_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(table_query, "READ_AT_ONCE", 5)
     with aws.moto() as made:
         put(made, "acme", {**{f"a{n:03}": {"group": "h"} for n in range(200)}, **group(2)})
         source = Source(aws.table_query(made), lambda *_: None)
