@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import count, cycle
 from typing import Final
 
 DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -19,9 +19,8 @@ def like(sample: Sequence[str]) -> Iterator[str]:
     """The sample's ids, then variants of them that take as many bytes: another number at the end,
     where there are letters or digits to put one in."""
     yield from sample
-    for number in count():
-        for id_ in sample:
-            yield _varied(id_, _number(number))
+    for number, id_ in enumerate(cycle(sample)):
+        yield _varied(id_, _number(number))
 
 
 def _varied(id_: str, number: str) -> str:

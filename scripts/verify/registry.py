@@ -10,6 +10,7 @@ from . import (
     lane_isolation,
     lease_ordering,
     ownership_fencing,
+    payload_budget,
     terminal_cleanup,
     visibility_heartbeat,
 )
@@ -22,6 +23,7 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     lease_ordering.SCENARIO,
     ownership_fencing.SCENARIO,
     crash.SCENARIO,
+    payload_budget.SCENARIO,
     effects_after_commit.SCENARIO,
 )
 """In the order of ``verify --all``."""
