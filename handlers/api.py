@@ -15,11 +15,11 @@ from .jobs import control
 from .jobs.errors import Transient
 from .jobs.model import Job
 from .jobs.replay import replay
-from .jobs.submit import Busy
+from .jobs.submit import Busy, TooMany
 from .settings import CallerSettings
 from .web.answers import answer, not_modified, raw
 from .web.caller import Callers, Scope
-from .web.creating import Creation, OnConflict, SubjectBusy
+from .web.creating import Creation, OnConflict, SubjectBusy, TooManyJobs
 from .web.pages import PARAMETERS, jobs_page
 from .web.problems import Problem, not_found, unavailable
 from .web.query import Query
@@ -200,6 +200,8 @@ def _done(act: Act, tenant: str, job_id: str) -> Response[str]:
             raise _no_job()
         case Busy():
             raise SubjectBusy(done)
+        case TooMany():
+            raise TooManyJobs(done)
         case control.NotPossible(job, why):
             raise Problem(
                 HTTPStatus.CONFLICT,

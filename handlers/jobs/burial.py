@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from . import items
-from .model import EndReason, Lane
+from .model import EndReason, Lane, Waiting
 from .settle import Rejected, carry_out, insist
-from .states import State, reason_for
+from .states import SUBJECT_TAKEN, State, reason_for
 from .store import Equals, Missing, Update
-from .transactions import JOB, LEASE, SLOTS, Transaction
+from .tenants import ACTIVE, HELD, IN_FLIGHT, JOBS, SLOTS
+from .transactions import JOB, LEASE, Transaction
 
 if TYPE_CHECKING:
     from .ports import World
@@ -69,15 +70,29 @@ def _write(
             when=(before,),
         )
     }
-    tenant, lane = item.get("tenant"), _lane(item)
-    first = state is not State.PAUSED
-    if isinstance(tenant, str) and lane and item.get("has_slot") is True and first:
-        writes[SLOTS] = Update(items.slots_key(tenant, lane), add={"in_flight": -1})
+    writes |= _counts(item, state, after)
     transaction = Transaction("bury", writes)
     try:
         carry_out(world, transaction, applied=lambda: _is(world, job_id, after))
     except Rejected:
         world.telemetry.log("burial_overtaken", job_id=job_id)
+
+
+def _counts(item: Item, state: State | None, after: State) -> dict[str, Write]:
+    """What its tenant's counters still hold for it, as far as the item says."""
+    writes: dict[str, Write] = {}
+    tenant, lane = item.get("tenant"), _lane(item)
+    if not isinstance(tenant, str):
+        return writes
+    if lane and state is not State.PAUSED:
+        held = item.get("waiting_reason") == Waiting.TENANT_LIMIT.value
+        count = IN_FLIGHT if item.get("has_slot") is True else HELD if held else None
+        if count is not None:
+            writes[SLOTS] = Update(items.slots_key(tenant, lane), add={count: -1})
+    active = "finished_at" not in item if state is None else state in SUBJECT_TAKEN
+    if active and after.terminal:
+        writes[ACTIVE] = Update(items.active_key(tenant), add={JOBS: -1})
+    return writes
 
 
 def _is(world: World, job_id: str, state: State) -> bool:

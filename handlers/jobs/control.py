@@ -15,8 +15,8 @@ from .model import Job
 from .reading import read_job, read_lease
 from .settle import Rejected, carry_out, insist
 from .states import State
-from .submit import Busy
-from .transactions import SLOTS
+from .submit import Busy, TooMany
+from .tenants import ACTIVE, SLOTS, most_active
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ class NoSuchJob:
     """The tenant has no such job."""
 
 
-Answer = Job | NotPossible | NoSuchJob | Busy
+Answer = Job | NotPossible | NoSuchJob | Busy | TooMany
 """The job as it is after the request, or why it was refused."""
 
 
@@ -159,10 +159,17 @@ def _requeue(world: World, job: Job, lease: Lease | None, fresh: Job | None = No
         after = placing.placed(world, fresh or job, held=False)
         _write_requeue(world, job, after, lease)
     except Rejected as rejected:
-        if set(rejected.reasons) != {SLOTS}:
+        if not set(rejected.reasons) <= {SLOTS, ACTIVE}:
             raise
+        if reason := rejected.reasons.get(ACTIVE):
+            return TooMany(most_active(world, reason.item))
         after = placing.placed(world, fresh or job, held=True)
-        _write_requeue(world, job, after, lease)
+        try:
+            _write_requeue(world, job, after, lease)
+        except Rejected as refused:
+            if set(refused.reasons) != {ACTIVE}:
+                raise
+            return TooMany(most_active(world, refused.reasons[ACTIVE].item))
         return after
     send_now(world, after)
     return after

@@ -15,7 +15,7 @@ from .reading import read_job
 from .settle import Rejected, carry_out
 from .states import State
 from .store import Index
-from .transactions import SLOTS
+from .tenants import SLOTS
 
 if TYPE_CHECKING:
     from .ports import World

@@ -50,6 +50,10 @@ def slots_key(tenant: str, lane: Lane) -> Key:
     return Key(f"TENANT#{safe(tenant)}", f"SLOTS#{lane}")
 
 
+def active_key(tenant: str) -> Key:
+    return Key(f"TENANT#{safe(tenant)}", "ACTIVE")
+
+
 def dispatch_key(job_id: str, number: int) -> Key:
     return Key(f"JOB#{job_id}", f"DISPATCH#{number:06}")
 

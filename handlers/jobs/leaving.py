@@ -9,17 +9,16 @@ from . import items
 from .model import EndReason, Job, Lane, Lease, Waiting
 from .states import State
 from .store import Equals, Update
+from .tenants import NOBODY_HELD, leave_slot, one_less
 from .timing import ms
 from .transactions import (
     DISPATCH,
     JOB,
     LEASE,
-    NOBODY_HELD,
     Transaction,
     as_read,
     dispatch,
     expiry_as_read,
-    leave_slot,
     mine,
     move,
 )
@@ -72,6 +71,7 @@ def end(world: World, job: Job, ending: Ending, *, unless_held: bool = False) ->
         when=(*as_read(job), Equals("position", job.position), *_effects_as_judged(job, ending)),
     )
     writes |= leave_slot(job, when=NOBODY_HELD if unless_held else ())
+    writes |= one_less(job)
     return Transaction(f"end_{ending.state.value.lower()}", writes)
 
 

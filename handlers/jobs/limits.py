@@ -56,6 +56,8 @@ class Limits(BaseModel):
     tenant_slots_small: int = Field(default=50, ge=1)
     tenant_slots_bulk: int = Field(default=2, ge=1)
     """Messages one tenant may have in a lane's queue; the rest is held in its own order."""
+    max_active_jobs_per_tenant: int = Field(default=1000, ge=1)
+    """Jobs of one tenant that have not ended, held and paused ones too; one more is refused."""
     max_effect_tries: int = Field(default=30, ge=1)
     """Tries after which an effect is parked: about six hours with the default backoff."""
     recovery_slice: int = Field(default=200, ge=1)

@@ -11,13 +11,12 @@ from .leaving import cleanup_note, replace_state
 from .model import EndReason, Job, Waiting
 from .states import State, reason_for
 from .store import AnyOf, Below, Equals, Missing, Put, Update
+from .tenants import admit_to_slot, exchange_slots, one_more, take_slot
 from .timing import ms
 from .transactions import (
     DISPATCH,
     JOB,
     LEASE,
-    NOBODY_HELD,
-    SLOTS,
     Transaction,
     as_read,
     dispatch,
@@ -60,8 +59,8 @@ def create(world: World, job: Job) -> Transaction:
     """Lease, job, slot and dispatch of a new job (as ``placed``).
 
     Closes: two creates for one subject (the lease's condition lets one through), a slot taken
-    twice, a job without a message or a message without a job, a request whose answer was lost
-    making a second job after the first has ended.
+    twice, one active job more than the tenant may have, a job without a message or a message
+    without a job, a request whose answer was lost making a second job after the first has ended.
     """
     return Transaction(
         "create",
@@ -74,6 +73,7 @@ def create(world: World, job: Job) -> Transaction:
             ),
             JOB: Put(items.job_key(job.id), items.job_item(job), when=(Missing("state"),)),
             **take_slot(world, job),
+            **one_more(world, job),
             **_dispatch_of(world, job),
             **claims(world, job),
         },
@@ -118,24 +118,9 @@ def take_over(world: World, job: Job, lease: Lease, old: Job) -> Transaction:
         **_dispatch_of(world, job),
         **claims(world, job),
     }
-    writes |= _exchange_slots(world, job, old)
+    writes |= exchange_slots(world, job, old)
+    # One active job ends and one begins: their count stays.
     return Transaction("take_over", writes)
-
-
-def _exchange_slots(world: World, job: Job, old: Job) -> dict[str, Write]:
-    """The old job's slot goes back and the new one takes its own; one write per counter item."""
-    left = {} if not old.has_slot else {"in_flight": -1}
-    if job.lane is not old.lane:
-        writes: dict[str, Write] = dict(take_slot(world, job))
-        if left:
-            writes["old slots"] = Update(items.slots_key(old.tenant, old.lane), add=left)
-        return writes
-    if job.held:
-        add = {"held": 1, **left}
-        return {
-            SLOTS: Update(items.slots_key(job.tenant, job.lane), add=add, set=_wake(world, job))
-        }
-    return {} if left else dict(take_slot(world, job))
 
 
 def requeue(world: World, job: Job, after: Job, lease: Lease | None) -> Transaction:
@@ -179,6 +164,8 @@ def requeue(world: World, job: Job, after: Job, lease: Lease | None) -> Transact
                 when=as_read(job),
             ),
             **take_slot(world, after),
+            # A paused job never stopped being active.
+            **({} if job.state is State.PAUSED else one_more(world, after)),
             **_dispatch_of(world, after),
         },
     )
@@ -204,11 +191,7 @@ def admit(world: World, job: Job) -> tuple[Transaction, Job]:
             remove=("waiting_reason", *items.NOT_HELD),
             when=(*as_read(job), Equals("waiting_reason", Waiting.TENANT_LIMIT.value)),
         ),
-        SLOTS: Update(
-            items.slots_key(job.tenant, job.lane),
-            add={"in_flight": 1, "held": -1},
-            when=(slot_free(world, job),),
-        ),
+        **admit_to_slot(world, job),
         **_dispatch_of(world, after),
     }
     return Transaction("admit", writes), after
@@ -244,29 +227,6 @@ def dispatch_again(world: World, job: Job, lease: Lease) -> tuple[Transaction, J
 
 
 # --- parts ------------------------------------------------------------------------------------
-
-
-def slot_free(world: World, job: Job) -> AnyOf:
-    limit = world.limits.tenant_slots(job.lane)
-    return AnyOf((Missing("in_flight"), Below("in_flight", limit)))
-
-
-def take_slot(world: World, job: Job) -> dict[str, Write]:
-    """One more in flight, if there is room and nobody of the tenant waits; or one more held."""
-    key = items.slots_key(job.tenant, job.lane)
-    if job.held:
-        return {SLOTS: Update(key, add={"held": 1}, set=_wake(world, job))}
-    return {SLOTS: Update(key, add={"in_flight": 1}, when=(slot_free(world, job), *NOBODY_HELD))}
-
-
-def _wake(world: World, job: Job) -> dict[str, Value]:
-    """Recovery looks at the counters while anybody is held."""
-    at = world.runtime.now() + ms(world.timing.dispatch_grace)
-    return {
-        "tenant": job.tenant,
-        "lane": job.lane.value,
-        **items.due(items.ADMIT, job.tenant, at, world.due_shards),
-    }
 
 
 def _watch(world: World, job: Job) -> dict[str, Value]:

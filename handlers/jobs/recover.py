@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from . import effect_rows, effects, items, leaving, placing, transactions
+from . import effect_rows, effects, items, leaving, placing
 from .burial import bury
 from .cleanup import clean_up, release_if_held
 from .dispatching import forget, send_now
@@ -24,6 +24,7 @@ from .reading import read_job
 from .settle import Rejected, carry_out, insist
 from .states import State
 from .store import Equals, Index, Update
+from .tenants import NOBODY_HELD
 from .timing import ms
 from .transactions import JOB, LEASE, Transaction
 
@@ -222,7 +223,7 @@ class Recovery:
             update = Update(
                 found.key,
                 remove=items.NOT_DUE,
-                when=(Equals(Index.DUE.sk, at), *transactions.NOBODY_HELD),
+                when=(Equals(Index.DUE.sk, at), *NOBODY_HELD),
             )
         try:
             self.world.store.transact("look_again", [update])

@@ -15,7 +15,7 @@ from .model import EndReason, Job
 from .reading import read_job
 from .settle import insist
 from .states import State
-from .submit import Busy
+from .submit import Busy, TooMany
 
 if TYPE_CHECKING:
     from .messages import Pointer
@@ -114,6 +114,8 @@ def _retry(world: World, job: Job) -> Redriven:
             return Redriven(Fate.RETRIED, "the job had failed and runs again")
         case Busy():
             return Redriven(Fate.REFUSED, f"job {answer.job_id} is working on its subject")
+        case TooMany(limit):
+            return Redriven(Fate.REFUSED, f"its tenant has {limit} active jobs already")
         case control.NotPossible(_, why):
             return Redriven(Fate.REFUSED, why)
         case control.NoSuchJob():

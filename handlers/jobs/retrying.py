@@ -17,7 +17,7 @@ from .routing import lane_for
 from .settle import insist
 from .sources import lines
 from .states import State
-from .submit import Busy, place
+from .submit import Created, place
 
 if TYPE_CHECKING:
     from .control import Answer
@@ -36,7 +36,7 @@ def retry_failed(world: World, tenant: str, job_id: str) -> Answer:
     if (why := _why_not(old)) is not None:
         return NotPossible(old, why)
     outcome = place(world, _with_ids(world, _retry_of(world, old), old))
-    return outcome if isinstance(outcome, Busy) else outcome.job
+    return outcome.job if isinstance(outcome, Created) else outcome
 
 
 def _why_not(old: Job) -> str | None:

@@ -23,6 +23,8 @@ class State(StrEnum):
 
 
 TERMINAL: Final = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED})
+SUBJECT_TAKEN: Final = frozenset(State) - TERMINAL - {State.SETTLING}
+"""A job in one of these is its subject's active job."""
 
 # The letters are those of the diagram in docs/protocol.md.
 EDGES: Final[dict[tuple[State, State], str]] = {

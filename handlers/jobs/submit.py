@@ -23,8 +23,9 @@ from .selecting import select
 from .settle import Rejected, Unsettled, carry_out, insist
 from .sources import lines
 from .states import State
+from .tenants import ACTIVE, SLOTS, most_active
 from .timing import ms
-from .transactions import JOB, LEASE, SLOTS
+from .transactions import JOB, LEASE
 
 if TYPE_CHECKING:
     from .errors import Reason
@@ -52,10 +53,20 @@ class Busy:
     """None when that job could not be read."""
 
 
+@dataclass(frozen=True)
+class TooMany:
+    """The tenant has as many active jobs as it may."""
+
+    limit: int
+
+
+Outcome = Created | Busy | TooMany
+
+
 def submit(
     world: World, tenant: str, request: Accepted, *, idempotency: str | None = None
-) -> Created | Busy:
-    """Create the job, or say who is in the way.
+) -> Outcome:
+    """Create the job, or say what is in the way.
 
     idempotency: hash of the client's key and request; the job that was made with it, ended or
     not, is the answer to this request. Raises Transient (nothing was created), Unsettled (unless
@@ -69,7 +80,7 @@ def submit(
     return place(world, job)
 
 
-def place(world: World, job: Job) -> Created | Busy:
+def place(world: World, job: Job) -> Outcome:
     """Create a job whose id list is stored already, or drop the list. As ``submit``."""
     try:
         outcome = _Placing(world, job).place()
@@ -148,10 +159,10 @@ class _Placing:
     job: Job
     held: bool = False
 
-    def place(self) -> Created | Busy:
+    def place(self) -> Outcome:
         outcome = self._create()
         for _ in range(MAX_LOOKS):
-            if isinstance(outcome, Created | Busy):
+            if not isinstance(outcome, Rejected):
                 return outcome
             outcome = self._answer(outcome)
         raise Transient("the subject keeps changing hands")
@@ -159,7 +170,7 @@ class _Placing:
     def _placed(self) -> Job:
         return placing.placed(self.world, self.job, held=self.held)
 
-    def _create(self) -> Created | Busy | Rejected:
+    def _create(self) -> Outcome | Rejected:
         placed = self._placed()
         return self._try(placed, placing.create(self.world, placed))
 
@@ -173,7 +184,7 @@ class _Placing:
     def _exists(self) -> bool:
         return read_job(self.world, self.job.id) is not None
 
-    def _answer(self, rejected: Rejected) -> Created | Busy | Rejected:
+    def _answer(self, rejected: Rejected) -> Outcome | Rejected:
         """What a refusal means, and the next try."""
         if reason := rejected.reasons.get(claims.REQUEST):
             return self._made_before(str((reason.item or {}).get("job_id")))
@@ -181,6 +192,8 @@ class _Placing:
             return self._retried_before(reason)
         if reason := rejected.reasons.get(LEASE):
             return self._subject_refused(reason)
+        if reason := rejected.reasons.get(ACTIVE):
+            return TooMany(most_active(self.world, reason.item))
         if SLOTS in rejected.reasons:
             self.held = True
         elif JOB in rejected.reasons:
@@ -202,7 +215,7 @@ class _Placing:
             raise Transient("the job of this request cannot be read")
         return Created(made, replayed=True)
 
-    def _subject_refused(self, reason: Reason) -> Created | Busy | Rejected:
+    def _subject_refused(self, reason: Reason) -> Outcome | Rejected:
         lease = Lease(fence=0) if reason.item is None else lease_of(reason.item)
         if lease.job_id is None:
             # Free, but its fence is past our clock.
@@ -213,7 +226,7 @@ class _Placing:
             return Created(self._placed())  # our own write, met by a retry of the client library
         return self._holder(lease, lease.job_id)
 
-    def _holder(self, lease: Lease, holder_id: str) -> Created | Busy | Rejected:
+    def _holder(self, lease: Lease, holder_id: str) -> Outcome | Rejected:
         try:
             holder = insist(self.world, lambda: read_job(self.world, holder_id))
         except Undecodable:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from . import items
 from .model import Job, Lease
 from .states import State, reason_for
-from .store import AnyOf, AtMost, Check, Equals, Missing, Put, Update
+from .store import Check, Equals, Missing, Put, Update
 from .timing import ms
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 LEASE: Final = "lease"
 JOB: Final = "job"
-SLOTS: Final = "slots"
 DISPATCH: Final = "dispatch"
 OUTCOMES: Final = "outcomes"
 EFFECT: Final = "effect"
@@ -62,9 +61,6 @@ def expiry_as_read(lease: Lease | None) -> When:
     if lease is None:
         return ()
     return (Equals("expires_at", lease.expires_at),)
-
-
-NOBODY_HELD: Final[When] = (AnyOf((Missing("held"), AtMost("held", 0))),)
 
 
 # --- the life of an attempt -------------------------------------------------------------------
@@ -216,16 +212,6 @@ def move(
     return Update(
         items.job_key(job.id), set={"state": state.value, **(set_ or {})}, remove=remove, when=when
     )
-
-
-def leave_slot(job: Job, *, when: When = ()) -> dict[str, Write]:
-    """Give back what the tenant's counters hold for the job."""
-    key = items.slots_key(job.tenant, job.lane)
-    if job.has_slot:
-        return {SLOTS: Update(key, add={"in_flight": -1}, when=when)}
-    if job.held:
-        return {SLOTS: Update(key, add={"held": -1})}
-    return {}
 
 
 def dispatch(world: World, job: Job) -> Put:

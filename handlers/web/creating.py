@@ -13,7 +13,7 @@ from ..jobs.exact import exact_json
 from ..jobs.names import bad_text
 from ..jobs.requests import UPLOAD_INSTEAD, BadRequest, accept, parse
 from ..jobs.sizes import BODY, body_bytes
-from ..jobs.submit import Busy, submit
+from ..jobs.submit import Busy, TooMany, submit
 from .problems import Problem, bad_request, refused
 from .views import job_view, location
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ..jobs.requests import Accepted
 
 MAX_KEY_BYTES: Final = 256
+ROOM_RETRY: Final = 5
+"""Seconds until a tenant with too many jobs may have room for one."""
 Answer = dict[str, Any]
 
 
@@ -58,6 +60,19 @@ class SubjectBusy(Problem):
             more={"active_job": job},
         )
         self.job_id = outcome.job_id
+
+
+class TooManyJobs(Problem):
+    """429: nothing was made, and nothing is left behind."""
+
+    def __init__(self, outcome: TooMany) -> None:
+        super().__init__(
+            HTTPStatus.TOO_MANY_REQUESTS,
+            "too_many_jobs",
+            f"the tenant has {outcome.limit} active jobs, as many as it may; some have to end first",
+            retry_after=ROOM_RETRY,
+            more={"limit": outcome.limit},
+        )
 
 
 @dataclass(frozen=True)
@@ -119,6 +134,8 @@ class Creation:
             raise refused(error) from error
         if isinstance(outcome, Busy):
             raise SubjectBusy(outcome)
+        if isinstance(outcome, TooMany):
+            raise TooManyJobs(outcome)
         return Made(self._view(outcome.job), outcome.replayed)
 
     def _view(self, job: Job) -> Answer:

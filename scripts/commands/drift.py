@@ -19,7 +19,7 @@ from handlers.jobs.errors import FairlaneError
 from handlers.jobs.record_schema import RecordSchema
 from handlers.jobs.replay import of_all
 from handlers.jobs.requests import accept
-from handlers.jobs.submit import Busy, submit
+from handlers.jobs.submit import Busy, TooMany, submit
 from scripts.local.errors import LocalError
 from scripts.local.state import DEFAULT_NAME
 from scripts.local.steps import Steps
@@ -113,6 +113,9 @@ class Repairs:
         body = {"operation": "reindex", "subject": subject, "ids": self._ids, "params": {}}
         request = accept(body, world.operations, max_ids=world.limits.max_inline_ids)
         outcome = submit(world, self.tenant, request)
+        if isinstance(outcome, TooMany):
+            why = f"the tenant has {outcome.limit} active jobs, as many as it may"
+            raise LocalError(f"{why}; --repair again when some have ended")
         if isinstance(outcome, Busy):
             self.busy.append(outcome.job_id)
         else:

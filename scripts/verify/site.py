@@ -27,7 +27,7 @@ from handlers.jobs.reading import read_job
 from handlers.jobs.record_schema import RecordSchema
 from handlers.jobs.requests import accept, parse
 from handlers.jobs.store import Item, Key, Put, Table
-from handlers.jobs.submit import Busy, Created, submit
+from handlers.jobs.submit import Busy, Created, TooMany, submit
 from handlers.jobs.timing import LaneTiming, Timing
 from handlers.memory.telemetry import Line, MemoryTelemetry
 from handlers.operations import all_operations
@@ -183,7 +183,10 @@ class Site:
         }
         here = world or self.world
         request = accept(parse(json.dumps(body)), here.operations, max_ids=len(ids))
-        return submit(here, self.tenant, request)
+        made = submit(here, self.tenant, request)
+        if isinstance(made, TooMany):
+            raise Took(f"the tenant has {made.limit} active jobs already")
+        return made
 
     def submit(self, ids: Sequence[str], subject: str) -> Job:
         outcome = self.ask(ids, subject)

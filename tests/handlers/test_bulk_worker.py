@@ -21,7 +21,7 @@ from handlers.jobs.reading import read_job, read_lease
 from handlers.jobs.requests import accept, parse
 from handlers.jobs.run import on_message
 from handlers.jobs.states import State
-from handlers.jobs.submit import Busy, Created, submit
+from handlers.jobs.submit import Busy, Created, Outcome, submit
 from handlers.memory.record_store import MemoryRecordStore
 from handlers.memory.telemetry import MemoryTelemetry
 from tests.handlers.deployment import TENANT, job
@@ -91,7 +91,7 @@ class Bench:
         self.memory.records.load(TENANT, {id_: {"price": 10} for id_ in ids})
         return ids
 
-    def submit(self, ids: Sequence[str], subject: str = "products") -> Created | Busy:
+    def submit(self, ids: Sequence[str], subject: str = "products") -> Outcome:
         body = parse(json.dumps(job(list(ids), subject)))
         return submit(self.world, TENANT, accept(body, self.world.operations, max_ids=1000))
 

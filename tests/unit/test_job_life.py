@@ -19,7 +19,7 @@ from handlers.jobs.recover import Recovery
 from handlers.jobs.requests import accept, parse
 from handlers.jobs.run import on_message
 from handlers.jobs.states import State
-from handlers.jobs.submit import Busy, Created, submit
+from handlers.jobs.submit import Busy, Created, Outcome, submit
 from handlers.memory.lane_queue import MemoryLaneQueue
 from tests.support.world import MemoryWorld, memory_world
 
@@ -42,7 +42,7 @@ def new_job(world: MemoryWorld, ids: list[str], subject: str = "products", **mor
 
 def create(
     world: MemoryWorld, ids: list[str], subject: str = "products", **more: object
-) -> Created | Busy:
+) -> Outcome:
     body = {
         "operation": "adjust_number",
         "subject": subject,

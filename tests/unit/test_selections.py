@@ -18,7 +18,7 @@ from handlers.jobs.ports import Match, Matches
 from handlers.jobs.requests import BadRequest, Unprocessable, accept, parse
 from handlers.jobs.selecting import offer_upload
 from handlers.jobs.states import State
-from handlers.jobs.submit import Busy, Created, submit
+from handlers.jobs.submit import Created, Outcome, submit
 from handlers.jobs.uploads import Format, UploadForm
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.record_query import MemoryRecordQuery
@@ -37,7 +37,7 @@ PRICED = {"all": [{"field": "price", "op": "eq", "value": 10}]}
 GROUP = {"all": [{"field": "group", "op": "eq", "value": "g"}]}
 
 
-def ask(world: MemoryWorld, tenant: str = TENANT, **body: Any) -> Created | Busy:
+def ask(world: MemoryWorld, tenant: str = TENANT, **body: Any) -> Outcome:
     content = parse(json.dumps({"subject": "products", **ADD, **body}))
     return submit(world, tenant, accept(content, world.operations, max_ids=1000))
 

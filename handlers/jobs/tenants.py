@@ -1,0 +1,191 @@
+"""What a tenant has under way, counted: its slots in each lane, jobs held for one, active jobs.
+
+Each count changes in the transaction that changes the job, so none can drift. A limit that a tenant
+has of its own lies beside its count, where a condition can compare the two: nobody has to read it
+first. Without one the deployment's holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from . import items
+from .model import Job, Lane
+from .settle import carry_out, insist
+from .states import SUBJECT_TAKEN
+from .store import AnyOf, AtMost, Below, BelowName, Missing, Present, Update
+from .timing import ms
+from .transactions import Transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .ports import World
+    from .store import Item, Key, Value, When, Write
+
+SLOTS: Final = "slots"
+ACTIVE: Final = "active"
+
+IN_FLIGHT: Final = "in_flight"
+HELD: Final = "held"
+JOBS: Final = "jobs"
+OWN_LIMIT: Final = "own_limit"
+"""Of the tenant, for ``in_flight`` or ``jobs`` of the same item."""
+
+NOBODY_HELD: Final[When] = (AnyOf((Missing(HELD), AtMost(HELD, 0))),)
+
+
+# --- slots of a lane --------------------------------------------------------------------------
+
+
+def take_slot(world: World, job: Job) -> dict[str, Write]:
+    """One more in flight, if there is room and nobody of the tenant waits; or one more held."""
+    key = items.slots_key(job.tenant, job.lane)
+    if job.held:
+        return {SLOTS: Update(key, add={HELD: 1}, set=wake(world, job))}
+    return {SLOTS: Update(key, add={IN_FLIGHT: 1}, when=(*slot_free(world, job), *NOBODY_HELD))}
+
+
+def leave_slot(job: Job, *, when: When = ()) -> dict[str, Write]:
+    """Give back what the tenant's counters hold for the job."""
+    key = items.slots_key(job.tenant, job.lane)
+    if job.has_slot:
+        return {SLOTS: Update(key, add={IN_FLIGHT: -1}, when=when)}
+    if job.held:
+        return {SLOTS: Update(key, add={HELD: -1})}
+    return {}
+
+
+def exchange_slots(world: World, job: Job, old: Job) -> dict[str, Write]:
+    """The old job's slot goes back and the new one takes its own; one write per counter item."""
+    left = {} if not old.has_slot else {IN_FLIGHT: -1}
+    if job.lane is not old.lane:
+        writes: dict[str, Write] = dict(take_slot(world, job))
+        if left:
+            writes["old slots"] = Update(items.slots_key(old.tenant, old.lane), add=left)
+        return writes
+    if job.held:
+        add = {HELD: 1, **left}
+        return {SLOTS: Update(items.slots_key(job.tenant, job.lane), add=add, set=wake(world, job))}
+    return {} if left else dict(take_slot(world, job))
+
+
+def admit_to_slot(world: World, job: Job) -> dict[str, Write]:
+    """From held to in flight, if there is room."""
+    key = items.slots_key(job.tenant, job.lane)
+    return {SLOTS: Update(key, add={IN_FLIGHT: 1, HELD: -1}, when=slot_free(world, job))}
+
+
+def slot_free(world: World, job: Job) -> When:
+    return _below(IN_FLIGHT, world.limits.tenant_slots(job.lane))
+
+
+def wake(world: World, job: Job) -> dict[str, Value]:
+    """Recovery looks at the counters while anybody is held."""
+    at = world.runtime.now() + ms(world.timing.dispatch_grace)
+    return {
+        "tenant": job.tenant,
+        "lane": job.lane.value,
+        **items.due(items.ADMIT, job.tenant, at, world.due_shards),
+    }
+
+
+# --- active jobs ------------------------------------------------------------------------------
+
+
+def one_more(world: World, job: Job) -> dict[str, Write]:
+    """The job is active from here on, if the tenant may have one more."""
+    when = _below(JOBS, world.limits.max_active_jobs_per_tenant)
+    return {ACTIVE: Update(items.active_key(job.tenant), add={JOBS: 1}, when=when)}
+
+
+def one_less(job: Job) -> dict[str, Write]:
+    """The job is no longer active, if it was."""
+    if job.state not in SUBJECT_TAKEN:
+        return {}
+    return {ACTIVE: Update(items.active_key(job.tenant), add={JOBS: -1})}
+
+
+def most_active(world: World, item: Item | None) -> int:
+    """How many active jobs a tenant may have. item: of its count."""
+    own = (item or {}).get(OWN_LIMIT)
+    return own if isinstance(own, int) else world.limits.max_active_jobs_per_tenant
+
+
+def _below(count: str, limit: int) -> When:
+    """The count is below the tenant's own limit, if there is one, else below this one."""
+    return (
+        AnyOf((Missing(count), Missing(OWN_LIMIT), BelowName(count, OWN_LIMIT))),
+        AnyOf((Missing(count), Present(OWN_LIMIT), Below(count, limit))),
+    )
+
+
+# --- looking at and choosing limits -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Use:
+    """A count and its limit."""
+
+    count: int
+    limit: int
+    own: bool
+    """The limit is the tenant's own, not the deployment's."""
+    held: int = 0
+
+
+@dataclass(frozen=True)
+class Usage:
+    lanes: Mapping[Lane, Use]
+    active: Use
+
+
+def usage(world: World, tenant: str) -> Usage:
+    """What a tenant has under way, and may have. Three reads. Raises Transient."""
+    return Usage(
+        {lane: lane_use(world, tenant, lane) for lane in Lane},
+        _use(world, items.active_key(tenant), JOBS, world.limits.max_active_jobs_per_tenant),
+    )
+
+
+def lane_use(world: World, tenant: str, lane: Lane) -> Use:
+    """Raises Transient."""
+    return _use(world, items.slots_key(tenant, lane), IN_FLIGHT, world.limits.tenant_slots(lane))
+
+
+def _use(world: World, key: Key, count: str, limit: int) -> Use:
+    item = insist(world, lambda: world.store.get(key)) or {}
+    own = item.get(OWN_LIMIT)
+    return Use(
+        count=_number(item.get(count)),
+        limit=own if isinstance(own, int) else limit,
+        own=isinstance(own, int),
+        held=_number(item.get(HELD)),
+    )
+
+
+def _number(value: object) -> int:
+    return max(0, value) if isinstance(value, int) else 0
+
+
+def set_slots(world: World, tenant: str, lane: Lane, limit: int | None) -> None:
+    """A limit of the tenant's own from now on; None: the deployment's again. Jobs in flight above
+    it run on. Whoever is held because of a lower one is admitted by ``ending.admit_held`` or by
+    the next recovery run. Raises Transient, ValueError."""
+    _set(world, items.slots_key(tenant, lane), limit)
+
+
+def set_most_active(world: World, tenant: str, limit: int | None) -> None:
+    """As ``set_slots``, for active jobs over both lanes. Raises Transient, ValueError."""
+    _set(world, items.active_key(tenant), limit)
+
+
+def _set(world: World, key: Key, limit: int | None) -> None:
+    if limit is None:
+        update = Update(key, remove=(OWN_LIMIT,))
+    elif limit < 1:
+        raise ValueError(f"a limit of {limit}; at least 1 job has to be possible")
+    else:
+        update = Update(key, set={OWN_LIMIT: limit})
+    carry_out(world, Transaction("set_limit", {ACTIVE: update}), applied=lambda: False)
