@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -87,3 +88,40 @@ def test_names_are_opaque(payloads: PayloadStore, name: str) -> None:
     payloads.delete(name)
     with pytest.raises(PayloadGone):
         payloads.read(name, 0, 1)
+
+
+class Broken(Exception):
+    pass
+
+
+@pytest.mark.parametrize("whole_parts", [0, 3])
+def test_blocks_that_break_off_leave_no_object(payloads: PayloadStore, whole_parts: int) -> None:
+    """Also after the first parts of a multipart upload."""
+
+    def blocks() -> Iterator[bytes]:
+        for _ in range(whole_parts):
+            yield b"x" * 8 * 1024 * 1024
+        yield b"x"
+        raise Broken
+
+    with pytest.raises(Broken):
+        payloads.put(NAME, blocks())
+    with pytest.raises(PayloadGone):
+        payloads.read(NAME, 0, 1)
+
+
+def test_blocks_that_break_off_leave_the_object_of_before(payloads: PayloadStore) -> None:
+    def blocks() -> Iterator[bytes]:
+        yield b"second"
+        raise Broken
+
+    payloads.put(NAME, [b"first"])
+    with pytest.raises(Broken):
+        payloads.put(NAME, blocks())
+    assert payloads.read(NAME, 0, 100) == b"first"
+
+
+def test_blocks_are_made_while_they_are_sent(payloads: PayloadStore) -> None:
+    made = iter([b"0123", b"456"])
+    assert payloads.put(NAME, made) == 7
+    assert payloads.read(NAME, 0, 100) == b"0123456"
