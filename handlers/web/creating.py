@@ -69,7 +69,7 @@ class TooManyJobs(Problem):
         super().__init__(
             HTTPStatus.TOO_MANY_REQUESTS,
             "too_many_jobs",
-            f"the tenant has {outcome.limit} active jobs, as many as it may; some have to end first",
+            f"the tenant has {outcome.limit} active jobs, as many as it may; one has to end first",
             retry_after=ROOM_RETRY,
             more={"limit": outcome.limit},
         )

@@ -11,8 +11,9 @@ from unittest.mock import patch
 
 from pydantic import BaseModel
 
-from handlers.jobs import control, submit
+from handlers.jobs import control, submit, tenants
 from handlers.jobs.attempt import Worker
+from handlers.jobs.ending import admit_held
 from handlers.jobs.errors import FairlaneError
 from handlers.jobs.limits import Limits
 from handlers.jobs.model import Change, Fail, Job, Lane, Operation, Skip
@@ -127,6 +128,7 @@ class Scenario:
             chunk_size=self.random.randint(2, 7),
             tenant_slots_small=self.random.choice((1, 1, 2)),
             tenant_slots_bulk=self.random.choice((1, 1, 2)),
+            max_active_jobs_per_tenant=self.random.choice((1, 2, 1000, 1000)),
         )
         self.shards = self.random.choice((1, 1, 2))
         self.store = WatchedStore()
@@ -212,6 +214,8 @@ class Scenario:
             self._sometime(self._create)
         for _ in range(self.random.randint(0, 25)):
             self._sometime(self._control)
+        for _ in range(self.random.choice((0, 0, 1, 6))):
+            self._sometime(self._choose_limits)
         for _ in range(self.random.choice((0, 0, 3, 20))):
             self._sometime(self._write_outside)
         if self.random.random() < 0.1:
@@ -348,6 +352,24 @@ class Scenario:
             "PAUSED": ("resume", "resume", "cancel"),
             "FAILED": ("retry",),
         }.get(state, ("cancel", "pause", "pause"))
+
+    def _choose_limits(self) -> None:
+        """An operator gives a tenant limits of its own, or takes them back."""
+        tenant, _ = self.random.choice(list(self.subjects))
+        lane = self.random.choice((*Lane, None))
+        limit = self.random.choice((1, 2, 3, None))
+
+        def choose(world: World) -> None:
+            try:
+                if lane is None:
+                    tenants.set_most_active(world, tenant, limit)
+                else:
+                    tenants.set_slots(world, tenant, lane, limit)
+                    admit_held(world, tenant, lane)
+            except FairlaneError as error:
+                self.hub.note("the operator was told", error)
+
+        self._api(f"limit-{tenant}-{lane}", choose)
 
     def _write_outside(self) -> None:
         """Somebody else's program writes a record, as it always has."""

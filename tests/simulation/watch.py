@@ -172,6 +172,9 @@ class Watch:
             taken = int_of(new, "in_flight") > int_of(old or {}, "in_flight")
             lanes = {key.sk.removeprefix("SLOTS#")} if taken else set()
             touched.counters[key.pk.removeprefix("TENANT#")] |= lanes
+        elif key.sk == "ACTIVE":
+            more = int_of(new, "jobs") > int_of(old or {}, "jobs")
+            touched.counters[key.pk.removeprefix("TENANT#")] |= {"ACTIVE"} if more else set()
         if key.sk in {"JOB", "LEASE"}:
             touched.subjects.add((str(new["tenant"]), str(new["subject"])))
 
@@ -304,9 +307,23 @@ class Watch:
                 self.wrong("3", f"{action}: {tenant}/{lane} counts {flying} in flight, not {real}")
             if waiting != (real := sum(held(job) for job in jobs)):
                 self.wrong("3", f"{action}: {tenant}/{lane} counts {waiting} held, not {real}")
-            limit = self.limits.tenant_slots(lane)
+            limit = slots.get("own_limit", self.limits.tenant_slots(lane))
+            assert isinstance(limit, int)
             if action != "let_go" and lane in taken and flying > limit:
                 self.wrong("3", f"{action}: {tenant}/{lane} has {flying} in flight of {limit}")
+        self._active(action, tenant, more="ACTIVE" in taken)
+
+    def _active(self, action: str, tenant: str, *, more: bool) -> None:
+        item = self.store.peek(Key(f"TENANT#{tenant}", "ACTIVE"))
+        counted = int_of(item, "jobs")
+        over = OVER | {"SETTLING"}
+        real = sum(j["tenant"] == tenant and j["state"] not in over for j in self.jobs.values())
+        if counted != real:
+            self.wrong("3", f"{action}: {tenant} counts {counted} active jobs, not {real}")
+        limit = item.get("own_limit", self.limits.max_active_jobs_per_tenant)
+        assert isinstance(limit, int)
+        if more and counted > limit:
+            self.wrong("3", f"{action}: {tenant} has {counted} active jobs of {limit}")
 
     # --- deleted messages ---------------------------------------------------------------------
 
