@@ -1,0 +1,418 @@
+"""What became of single records: items in pages, reports, and a retry of only the failed ones."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from handlers.jobs import items, report, results
+from handlers.jobs.model import Lane
+from handlers.jobs.store import Put
+from handlers.web import listing
+from tests.support import aws
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.handlers.deployment import Answer, Deployment
+
+UNKNOWN = f"{0:032x}"
+
+
+def mixed(stack: Deployment, good: int, missing: int, text: int) -> tuple[str, list[str]]:
+    """A job whose end is: some changed, some without a record (skipped), some whose field is no
+    number (failed). Returns its id and the failed ids."""
+    ids = stack.fill(good + text)
+    failed = ids[good:]
+    for id_ in failed:
+        stack.made.dynamodb.put_item(
+            TableName=aws.RECORDS,
+            Item={"tenant": {"S": "acme"}, "id": {"S": id_}, "price": {"S": 'much, "more"'}},
+        )
+    absent = [f"absent {n:03}" for n in range(missing)]
+    # Interleaved, so that every chunk has some of each.
+    asked = [id_ for _, id_ in sorted((hash_of(i), i) for i in [*ids, *absent])]
+    id_ = stack.created(asked)
+    stack.run(stack.job(id_).lane)
+    return id_, failed
+
+
+def hash_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def listed(stack: Deployment, id_: str, outcome: str, **query: str) -> list[dict[str, str]]:
+    """All pages."""
+    found: list[dict[str, str]] = []
+    asked = {"outcome": outcome, **query}
+    while True:
+        answer = stack.call("GET", f"/v1/jobs/{id_}/items", query=asked)
+        assert answer.status == 200, answer
+        found += answer.body["items"]
+        if "next" not in answer.body:
+            return found
+        asked["page"] = answer.body["next"]
+
+
+def download(stack: Deployment, answer: Answer) -> bytes:
+    """What the address leads to, asked for as a client does: with nothing but the address."""
+    assert answer.status == 201, answer
+    parts = urlsplit(answer.body["url"])
+    assert "X-Amz-Signature" in parts.query
+    name = unquote(parts.path).split("/", 2)[-1] if parts.path.startswith("/payloads/") else None
+    key = name or unquote(parts.path).lstrip("/")
+    content = stack.made.s3.get_object(Bucket=aws.BUCKET, Key=key)["Body"].read()
+    assert hashlib.sha256(content).hexdigest() == answer.body["sha256"]
+    assert len(content) == answer.body["bytes"]
+    return content
+
+
+@pytest.mark.parametrize("limit", ["1", "3", "1000"])
+def test_items_in_pages_hold_each_record_once_with_its_reason(
+    stack: Deployment, limit: str
+) -> None:
+    id_, failed = mixed(stack, 150, 6, 7)
+    shown = listed(stack, id_, "failed", limit=limit)
+    assert sorted(each["id"] for each in shown) == failed
+    assert all(each["reason"] for each in shown)
+    skipped = listed(stack, id_, "skipped", limit=limit)
+    assert sorted(each["id"] for each in skipped) == [f"absent {n:03}" for n in range(6)]
+    assert {each["reason"] for each in skipped} == {"no such record"}
+    assert listed(stack, id_, "refused") == []
+
+
+def refuse(stack: Deployment, id_: str, position: int, tries: int, ids: Sequence[str]) -> None:
+    rows = [{"sink": "webhook", "id": i, "reason": "bad"} for i in ids]
+    key = items.refused_key(id_, position, tries)
+    stack.world.store.transact("refuse", [Put(key, {"refused": rows})])
+
+
+def test_refused_records_name_their_sink(stack: Deployment) -> None:
+    id_, _ = mixed(stack, 3, 0, 0)
+    refuse(stack, id_, 0, 0, ["a", "b"])
+    refuse(stack, id_, 0, 1, ["c"])
+    shown = listed(stack, id_, "refused", limit="2")
+    assert shown == [{"id": i, "reason": "bad", "sink": "webhook"} for i in ("a", "b", "c")]
+
+
+def test_a_page_is_bounded_in_bytes(stack: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "MAX_BYTES", 60)
+    id_, _ = mixed(stack, 1, 9, 0)
+    answer = stack.call("GET", f"/v1/jobs/{id_}/items", query={"outcome": "skipped"})
+    assert len(answer.body["items"]) == 2  # of 24 bytes each
+    assert len(listed(stack, id_, "skipped")) == 9
+    monkeypatch.setattr(listing, "MAX_BYTES", 1)
+    assert len(listed(stack, id_, "skipped")) == 9
+
+
+def test_a_page_looks_through_so_many_rows_and_no_more(
+    stack: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "MAX_ROWS", 2)
+    monkeypatch.setattr(results, "ROWS", 1)
+    id_, failed = mixed(stack, 280, 12, 2)
+    first = stack.call("GET", f"/v1/jobs/{id_}/items", query={"outcome": "failed"})
+    assert "next" in first.body
+    assert sorted(each["id"] for each in listed(stack, id_, "failed")) == failed
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {},
+        {"outcome": "succeeded"},
+        {"outcome": "failed", "limit": "0"},
+        {"outcome": "failed", "limit": "1001"},
+        {"outcome": "failed", "page": "x"},
+        {"outcome": "failed", "page": ""},
+        {"outcome": ["failed", "skipped"]},
+        {"outcome": "failed", "state": "FAILED"},
+    ],
+)
+def test_bad_questions_about_items(stack: Deployment, query: dict[str, str | list[str]]) -> None:
+    id_ = stack.created(["a"])
+    answer = stack.call("GET", f"/v1/jobs/{id_}/items", query=query)
+    assert (answer.status, answer.body["code"]) == (400, "bad_request")
+
+
+def test_a_token_is_for_its_own_job_outcome_and_tenant(stack: Deployment) -> None:
+    id_, _ = mixed(stack, 1, 5, 5)
+    page = stack.call(
+        "GET", f"/v1/jobs/{id_}/items", query={"outcome": "failed", "limit": "1"}
+    ).body["next"]
+    other = stack.created(["a"], "other")
+    for path, outcome in ((id_, "skipped"), (other, "failed")):
+        query = {"outcome": outcome, "page": page}
+        answer = stack.call("GET", f"/v1/jobs/{path}/items", query=query)
+        assert (answer.status, answer.body["field"]) == (400, "page")
+
+
+def test_records_of_another_tenants_job_are_not_found(stack: Deployment) -> None:
+    id_, _ = mixed(stack, 1, 1, 1)
+    before = stack.everything()
+    for tenant, job_id in (("other", id_), ("acme", UNKNOWN), ("acme", "x")):
+        for method, path in (
+            ("GET", "items?"),
+            ("POST", "report"),
+            ("POST", "retry"),
+        ):
+            query = {"failed_only": "true"} if path == "retry" else None
+            query = {"outcome": "failed"} if path == "items?" else query
+            url = f"/v1/jobs/{job_id}/{path.rstrip('?')}"
+            assert stack.call(method, url, query=query, tenant=tenant).status == 404
+    assert stack.everything() == before
+
+
+# --- reports ----------------------------------------------------------------------------------
+
+
+def test_a_report_as_csv_can_be_downloaded_and_checked(stack: Deployment) -> None:
+    id_, failed = mixed(stack, 2, 3, 2)
+    answer = stack.call("POST", f"/v1/jobs/{id_}/report")
+    assert (answer.body["count"], answer.body["format"], answer.body["outcome"]) == (
+        5,
+        "csv",
+        "all",
+    )
+    assert (answer.body["complete"], answer.body["state"]) == (True, "SUCCEEDED")
+    assert answer.headers["location"] == answer.body["url"]
+    rows = list(csv.reader(io.StringIO(download(stack, answer).decode(), newline="")))
+    assert rows[0] == ["outcome", "id", "reason", "sink"]
+    assert sorted(row[1] for row in rows if row[0] == "failed") == failed
+    assert len([row for row in rows if row[0] == "skipped"]) == 3
+
+
+def test_a_report_as_json_lines(stack: Deployment) -> None:
+    id_, failed = mixed(stack, 1, 2, 2)
+    refuse(stack, id_, 0, 0, ["ü"])
+    for outcome, count in (("failed", 2), ("skipped", 2), ("refused", 1), ("all", 5)):
+        query = {"format": "jsonl", "outcome": outcome}
+        answer = stack.call("POST", f"/v1/jobs/{id_}/report", query=query)
+        lines = [json.loads(line) for line in download(stack, answer).splitlines()]
+        assert len(lines) == count == answer.body["count"]
+        if outcome == "failed":
+            assert sorted(line["id"] for line in lines) == failed
+        elif outcome == "refused":
+            expected = {"outcome": "refused", "id": "ü", "reason": "bad", "sink": "webhook"}
+            assert lines == [expected]
+
+
+def test_a_report_of_nothing_is_an_empty_list(stack: Deployment) -> None:
+    id_ = stack.created(["a"])
+    answer = stack.call("POST", f"/v1/jobs/{id_}/report")
+    assert (answer.body["count"], answer.body["complete"]) == (0, False)
+    assert download(stack, answer) == b"outcome,id,reason,sink\r\n"
+    answer = stack.call("POST", f"/v1/jobs/{id_}/report", query={"format": "jsonl"})
+    assert download(stack, answer) == b""
+
+
+@pytest.mark.parametrize("end", ["cancel", "fail"])
+def test_jobs_that_did_not_succeed_have_reports_too(stack: Deployment, end: str) -> None:
+    if end == "fail":
+        id_ = stack.created(
+            stack.fill(2), params={"field": "no", "add": 1}, tolerated_failure_percent=0
+        )
+        stack.run()
+        count, state = 2, "FAILED"
+    else:
+        id_ = stack.created(["a"])
+        stack.call("POST", f"/v1/jobs/{id_}/cancel")
+        count, state = 0, "CANCELLED"
+    answer = stack.call("POST", f"/v1/jobs/{id_}/report")
+    assert (answer.body["state"], answer.body["complete"]) == (state, True)
+    assert answer.body["count"] == count
+    download(stack, answer)
+
+
+def test_an_address_never_shows_another_file_than_it_was_described_with(
+    stack: Deployment,
+) -> None:
+    id_, _ = mixed(stack, 1, 1, 1)
+    url = f"/v1/jobs/{id_}/report"
+    done = [stack.call("POST", url) for _ in range(2)]
+    assert {download(stack, each) for each in done} == {download(stack, done[0])}
+    waiting = stack.created(["a"], "waiting")
+    early = stack.call("POST", f"/v1/jobs/{waiting}/report")
+    stack.run()
+    late = stack.call("POST", f"/v1/jobs/{waiting}/report")
+    assert download(stack, early) != download(stack, late)
+    assert (early.body["count"], late.body["count"]) == (0, 1)
+
+
+def test_a_report_that_takes_too_long_says_so(stack: Deployment) -> None:
+    id_, _ = mixed(stack, 1, 1, 1)
+    answer = stack.call("POST", f"/v1/jobs/{id_}/report", remaining=listing.RESERVE_MS - 1)
+    assert (answer.status, answer.body["code"]) == (422, "report_too_large")
+    assert stack.everything()["objects"] == []
+
+
+def test_a_report_is_written_in_parts(stack: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "PAYLOAD_BLOCK", 100)
+    id_, _ = mixed(stack, 1, 20, 0)
+    blocks: list[int] = []
+    put = type(stack.world.payloads).put
+
+    def watched(self: Any, name: str, given: Any) -> int:
+        def each() -> Any:
+            for block in given:
+                blocks.append(len(block))
+                yield block
+
+        return put(self, name, each())
+
+    monkeypatch.setattr(type(stack.world.payloads), "put", watched)
+    answer = stack.call("POST", f"/v1/jobs/{id_}/report")
+    assert sum(blocks) == answer.body["bytes"]
+    assert max(blocks) < 200 < sum(blocks)
+
+
+@pytest.mark.parametrize(
+    "query", [{"format": "xml"}, {"outcome": "succeeded"}, {"limit": "1"}, {"format": ""}]
+)
+def test_bad_questions_about_reports(stack: Deployment, query: dict[str, str]) -> None:
+    id_ = stack.created(["a"])
+    answer = stack.call("POST", f"/v1/jobs/{id_}/report", query=query)
+    assert (answer.status, answer.body["field"]) == (400, next(iter(query)))
+
+
+# --- only the failed ones again ---------------------------------------------------------------
+
+
+def again(stack: Deployment, id_: str, **call: Any) -> Answer:
+    return stack.call("POST", f"/v1/jobs/{id_}/retry", query={"failed_only": "true"}, **call)
+
+
+def mend(stack: Deployment, ids: Sequence[str]) -> None:
+    for id_ in ids:
+        stack.made.dynamodb.put_item(
+            TableName=aws.RECORDS,
+            Item={"tenant": {"S": "acme"}, "id": {"S": id_}, "price": {"N": "10"}},
+        )
+
+
+@pytest.mark.parametrize("count", [3, 120])
+def test_the_failed_records_are_tried_again_by_a_job_of_their_own(
+    stack: Deployment, count: int
+) -> None:
+    id_, failed = mixed(stack, 3, 2, count)
+    mend(stack, failed[:-1])
+    before = stack.call("GET", f"/v1/jobs/{id_}").body
+    made = again(stack, id_)
+    assert (made.status, made.body["state"], made.body["retry_of"]) == (202, "QUEUED", id_)
+    assert (made.body["total"], made.body["subject"]) == (count, "products")
+    assert made.body["lane"] == ("small" if count <= 100 else "bulk")
+    assert made.headers["location"] == f"/v1/jobs/{made.body['id']}" != f"/v1/jobs/{id_}"
+    assert stack.call("GET", f"/v1/jobs/{id_}").body == {
+        **before,
+        "retried_by": made.body["id"],
+    }
+    stack.run(Lane(made.body["lane"]))
+    done = stack.call("GET", made.headers["location"]).body
+    assert (done["succeeded"], done["failed"], done["skipped"]) == (count - 1, 1, 0)
+    # Each of the others exactly once, by the first job.
+    assert stack.prices(stack_ids(stack, 3)) == stack.prices(failed[:-1]) == {11}
+    assert stack.everything()["objects"] == []
+
+
+def stack_ids(_: Deployment, count: int) -> list[str]:
+    return [f"r{n:05}" for n in range(count)]
+
+
+def test_asked_again_it_is_the_same_job_also_after_it_has_ended(stack: Deployment) -> None:
+    id_, failed = mixed(stack, 1, 0, 2)
+    mend(stack, failed)
+    made = again(stack, id_)
+    assert again(stack, id_).body == made.body
+    stack.run()
+    assert again(stack, id_).body["id"] == made.body["id"]
+    assert len(stack.kept("JOB")) == 2
+    assert stack.prices(failed) == {11}  # a second job would make it 12
+
+
+def test_a_chain_of_retries(stack: Deployment) -> None:
+    id_, failed = mixed(stack, 1, 0, 2)
+    first = again(stack, id_).body["id"]
+    stack.run()
+    second = again(stack, first).body
+    assert (second["retry_of"], second["total"]) == (first, 2)
+    mend(stack, failed)
+    stack.run()
+    assert stack.job(second["id"]).succeeded == 2
+
+
+def test_a_taken_subject_refuses_it_and_leaves_nothing(stack: Deployment) -> None:
+    id_, _ = mixed(stack, 1, 0, 2)
+    holder = stack.created(["a"])
+    before = stack.everything()
+    answer = again(stack, id_)
+    assert (answer.status, answer.body["active_job"]["id"]) == (409, holder)
+    assert stack.everything() == before
+
+
+def test_what_cannot_be_tried_again(stack: Deployment) -> None:
+    waiting = stack.created(["a"], "waiting")
+    good = stack.created(stack.fill(1), "good")
+    stack.call("POST", f"/v1/jobs/{waiting}/pause")
+    stack.run()
+    stack.run()
+    for id_ in (waiting, good):
+        before = stack.everything()
+        answer = again(stack, id_)
+        assert (answer.status, answer.body["code"]) == (409, "not_possible"), answer
+        assert stack.everything() == before
+    assert stack.job(good).state == "SUCCEEDED"
+
+
+def test_a_failed_job_whose_failed_records_are_tried_again_does_not_go_on_itself(
+    stack: Deployment,
+) -> None:
+    id_ = stack.created(
+        stack.fill(2), params={"field": "no", "add": 1}, tolerated_failure_percent=0
+    )
+    stack.run()
+    made = again(stack, id_)
+    assert made.status == 202
+    stack.run()
+    answer = stack.call("POST", f"/v1/jobs/{id_}/retry")
+    assert answer.status == 409
+    assert made.body["id"] in answer.body["detail"]
+
+
+# --- what a deployment offers -----------------------------------------------------------------
+
+
+def test_operations_say_what_they_take(stack: Deployment) -> None:
+    listed = {each["name"]: each for each in stack.call("GET", "/v1/operations").body["operations"]}
+    assert set(listed) == set(stack.world.operations)
+    for name, each in listed.items():
+        model = stack.world.operations[name].parameters
+        assert each["parameters"] == model.model_json_schema()
+        assert each["description"]
+        assert each["sinks"] == []  # this deployment has none
+
+
+def test_lanes_show_everybodys_depth_and_nobody_elses_jobs(stack: Deployment) -> None:
+    ids = stack.fill(1)
+    stack.created(ids, "done")
+    stack.run()
+    stack.created(ids, "mine")
+    for n in range(3):
+        stack.created(ids, f"s{n}", tenant="other")
+    stack.receive()
+    small, bulk = stack.call("GET", "/v1/lanes").body["lanes"]
+    assert (small["lane"], bulk["lane"]) == ("small", "bulk")
+    assert small["queue"] == {"waiting": 3, "in_flight": 1}
+    assert bulk["queue"] == {"waiting": 0, "in_flight": 0}
+    assert (small["yours"]["in_flight"], small["yours"]["held"]) == (1, 0)
+    dwell = small["yours"]["dwell_ms"]
+    assert dwell["jobs"] == 1
+    assert dwell["p50"] == dwell["p95"] >= 0
+    assert "dwell_ms" not in bulk["yours"]
+    nobody = stack.call("GET", "/v1/lanes", tenant="new").body["lanes"][0]["yours"]
+    assert (nobody["in_flight"], nobody["held"], "dwell_ms" in nobody) == (0, 0, False)

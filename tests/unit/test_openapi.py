@@ -1,0 +1,98 @@
+"""The document is the code's: regenerated it is the same, and it has every route and no other."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from handlers import api
+from handlers.jobs.requests import JobRequest
+from handlers.web.document import packaged
+from handlers.web.openapi import document, text
+from handlers.web.routes import ROUTES
+from tests.support.openapi import check_answer
+
+HEADERS = {"content-type": "application/json", "x-request-id": "r", "etag": "t"}
+JOB = {
+    "id": f"{1:032x}",
+    "url": "/v1/jobs/1",
+    "operation": "o",
+    "subject": "s",
+    "lane": "small",
+    "state": "QUEUED",
+    "selection": "ids",
+    "duplicates": 0,
+    "succeeded": 0,
+    "failed": 0,
+    "skipped": 0,
+    "attempt": 0,
+    "created_at": "2026-01-02T03:04:05.678Z",
+}
+
+
+def test_what_is_committed_is_what_the_code_says() -> None:
+    assert packaged() == text(), "run: make openapi"
+
+
+def test_every_route_is_documented_and_there_are_no_others() -> None:
+    resolver = api.app
+    routes = [*resolver._static_routes, *resolver._dynamic_routes]
+    assert {
+        (route.method, re.sub(r"<(\w+)>", r"{\1}", route.path), route.func.__name__)
+        for route in routes
+    } == {(route.method.upper(), route.path, route.name) for route in ROUTES}
+
+
+def test_operations_are_named_once() -> None:
+    assert len({route.name for route in ROUTES}) == len(ROUTES)
+
+
+def test_no_reference_leads_nowhere() -> None:
+    made = document()
+    references = set(re.findall(r'"#/components/schemas/([^"]+)"', text()))
+    assert references <= set(made["components"]["schemas"])
+    assert "JobRequest" in references
+
+
+def test_a_request_selects_in_exactly_one_way() -> None:
+    schema = document()["components"]["schemas"]["JobRequest"]
+    assert [part["required"] for part in schema["oneOf"]] == [["ids"], ["upload_id"], ["query"]]
+    assert set(schema["properties"]) == set(JobRequest.model_fields)
+    assert schema["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"secret": "x"},
+        {"state": "DONE"},
+        {"id": "7"},
+        {"total": None},
+        {"succeeded": -1},
+        {"created_at": "yesterday"},
+        {"progress": {"percent": 101}},
+        {"progress": {"rate": 1}},
+        {"labels": {"a": 1}},
+    ],
+)
+def test_an_answer_that_is_not_as_documented_is_noticed(changed: dict[str, Any]) -> None:
+    check_answer("GET", f"/v1/jobs/{1:032x}", 200, HEADERS, JOB)
+    with pytest.raises(AssertionError):
+        check_answer("GET", f"/v1/jobs/{1:032x}", 200, HEADERS, {**JOB, **changed})
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        (418, HEADERS),
+        (200, {**HEADERS, "content-type": "text/html"}),
+        (200, {"content-type": "application/json"}),
+    ],
+)
+def test_an_undocumented_status_type_or_a_missing_header_is_noticed(
+    status: int, headers: dict[str, str]
+) -> None:
+    with pytest.raises(AssertionError):
+        check_answer("GET", f"/v1/jobs/{1:032x}", status, headers, JOB)
