@@ -125,3 +125,11 @@ def test_blocks_are_made_while_they_are_sent(payloads: PayloadStore) -> None:
     made = iter([b"0123", b"456"])
     assert payloads.put(NAME, made) == 7
     assert payloads.read(NAME, 0, 100) == b"0123456"
+
+
+def test_a_link_names_the_object_and_makes_no_call(payloads: PayloadStore) -> None:
+    """Also of what is not there (yet): signing asks nobody."""
+    address = payloads.link("reports/j1/all.csv", file_name="j1-all.csv", seconds=900)
+    assert "reports/j1/all.csv" in address
+    assert "j1-all.csv" in address
+    assert "900" in address

@@ -9,6 +9,7 @@ import pytest
 from handlers.jobs.errors import ReceiptExpired
 from handlers.jobs.messages import Message, group_of, read
 from handlers.jobs.model import Lane
+from handlers.jobs.ports import Depth
 
 if TYPE_CHECKING:
     from handlers.jobs.ports import LaneQueue
@@ -34,6 +35,16 @@ def test_a_message_is_delivered_with_its_story(queue: LaneQueue) -> None:
     assert delivery.receipt
     assert delivery.message_id
     assert 0 < delivery.sent_at <= delivery.first_received_at
+
+
+def test_depth_tells_waiting_from_in_flight(queue: LaneQueue) -> None:
+    assert queue.depth() == Depth(0, 0)
+    queue.send([message(f"j{number}") for number in range(3)])
+    assert queue.depth() == Depth(3, 0)
+    (delivery,) = queue.receive(1, 0)
+    assert queue.depth() == Depth(2, 1)
+    queue.delete(delivery.receipt)
+    assert queue.depth() == Depth(2, 0)
 
 
 def test_ten_messages_are_one_send_and_no_more(queue: LaneQueue) -> None:
