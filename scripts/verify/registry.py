@@ -7,6 +7,7 @@ from typing import Final
 from . import (
     crash,
     effects_after_commit,
+    keyset_traversal,
     lane_isolation,
     lease_ordering,
     ownership_fencing,
@@ -24,6 +25,7 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     ownership_fencing.SCENARIO,
     crash.SCENARIO,
     payload_budget.SCENARIO,
+    keyset_traversal.SCENARIO,
     effects_after_commit.SCENARIO,
 )
 """In the order of ``verify --all``."""
