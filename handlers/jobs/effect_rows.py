@@ -16,6 +16,8 @@ from .timing import ms
 from .transactions import EFFECT, JOB, Transaction, move
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .effects import Effect, Ran
     from .model import Lane
     from .ports import World
@@ -55,6 +57,29 @@ def settle(world: World, effect: Effect, ran: Ran, lane: Lane) -> bool:
             why=ran.error,
         )
     return not ran.todo
+
+
+def settle_done(world: World, done: Sequence[Effect]) -> bool:
+    """Write that a running job's effects are done, all at once; False when that is not possible.
+
+    Raises Transient; what could not be written is run again, which does no harm."""
+    first = done[0]
+    writes: dict[str, Write] = {
+        f"{EFFECT} {effect.position}": Delete(
+            items.effect_key(effect.job_id, effect.position), when=_mine(effect)
+        )
+        for effect in done
+    }
+    writes[JOB] = Update(
+        items.job_key(first.job_id),
+        add={"effects_open": -len(done), "effects_done": len(done)},
+        when=(Present("state"), Differs("state", State.SETTLING.value)),
+    )
+    try:
+        _write(world, first, Transaction("effects_done", writes))
+    except Rejected:
+        return False
+    return True
 
 
 def claim(world: World, effect: Effect, due_at: int) -> Effect:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from . import effect_rows, effects
+from .effects import Ran
 from .errors import Transient
 from .measures import Measure
+from .timing import ms
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .effects import Effect
     from .model import Lane
     from .ports import Task, World
@@ -19,6 +24,8 @@ MAX_WAITING: Final = 4
 LOOK: Final = 20
 """ms between two looks at a full queue."""
 IDLE: Final = 1000
+TOGETHER: Final = 8
+"""Done effects that are noted in one transaction."""
 
 
 class EffectRunner:
@@ -36,6 +43,9 @@ class EffectRunner:
         self._task: Task | None = None
         self._closing = False
         self._failing_until = 0
+        self._done: list[Effect] = []
+        """Carried out, and not yet noted in the store."""
+        self._done_since = 0
 
     def add(self, effect: Effect) -> None:
         """Run it soon; waits while too many are waiting."""
@@ -68,26 +78,59 @@ class EffectRunner:
             if self._waiting:
                 self._one(self._waiting.popleft())
             elif self._closing:
+                self._note()
                 return
             else:
                 self._wake.wait(IDLE)
+            if len(self._done) >= TOGETHER or self._old:
+                self._note()
+
+    @property
+    def _old(self) -> bool:
+        """Recovery would soon do again what is done."""
+        patience = ms(self._world.timing.effect_grace) // 3
+        return bool(self._done) and self._world.runtime.now() - self._done_since > patience
 
     def _one(self, effect: Effect) -> None:
         if self._failing:
             return
-        try:
+        with self._forgiving(effect):
             ran = effects.run(self._world, effect)
-            done = effect_rows.settle(self._world, effect, ran, self._lane)
+            if not ran.todo and not ran.refused:
+                if not self._done:
+                    self._done_since = self._world.runtime.now()
+                self._done.append(effect)
+                return
+            if effect_rows.settle(self._world, effect, ran, self._lane):
+                self._count(effect, 1)
+                return
+        pause = round(self._world.timing.effect_retry_base * 1000)
+        self._failing_until = self._world.runtime.now() + pause
+
+    def _note(self) -> None:
+        """Write what is done."""
+        done, self._done = self._done, []
+        if not done:
+            return
+        with self._forgiving(done[0]):
+            if effect_rows.settle_done(self._world, done):
+                self._count(done[0], len(done))
+                return
+            for effect in done:
+                if effect_rows.settle(self._world, effect, Ran({}, ()), self._lane):
+                    self._count(effect, 1)
+
+    @contextmanager
+    def _forgiving(self, effect: Effect) -> Iterator[None]:
+        """What goes wrong is recovery's."""
+        try:
+            yield
         except Transient as error:
-            done = False
             self._world.telemetry.log("effect_left", job_id=effect.job_id, why=str(error))
         except Exception as error:  # noqa: BLE001  recovery runs it again
-            done = False
             self._world.telemetry.log("effect_crashed", job_id=effect.job_id, error=error)
-        if done:
-            self._world.telemetry.count(
-                Measure.EFFECTS_DONE, lane=self._lane, operation=effect.operation
-            )
-        else:
-            pause = round(self._world.timing.effect_retry_base * 1000)
-            self._failing_until = self._world.runtime.now() + pause
+
+    def _count(self, effect: Effect, number: int) -> None:
+        self._world.telemetry.count(
+            Measure.EFFECTS_DONE, number, lane=self._lane, operation=effect.operation
+        )

@@ -7,6 +7,7 @@ because of an effect.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -157,7 +158,8 @@ def _attributes(effect: Effect) -> dict[str, Any]:
         "tenant": effect.tenant,
         "operation": effect.operation,
         "lane": effect.lane,
-        "versions": dict(effect.versions),
+        # As text: a store takes apart and puts together every entry of a map.
+        "versions": json.dumps(dict(effect.versions), separators=(",", ":")),
         "todo": todo_item(effect.todo),
         "tries": effect.tries,
     }
@@ -176,7 +178,7 @@ def effect_from(item: Item) -> Effect:
         tenant=stored["tenant"],
         operation=stored["operation"],
         lane=stored["lane"],
-        versions={id_: int(version) for id_, version in stored["versions"].items()},
+        versions=json.loads(stored["versions"]),
         todo={s: None if ids is None else frozenset(ids) for s, ids in stored["todo"].items()},
         tries=int(stored["tries"]),
         parked=bool(stored.get("parked", False)),

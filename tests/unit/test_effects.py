@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from handlers.jobs import effect_rows, effects
 from handlers.jobs.attempt import Worker
 from handlers.jobs.effects import Delivered
-from handlers.jobs.errors import Transient
+from handlers.jobs.errors import Refused, Transient
 from handlers.jobs.limits import Limits
 from handlers.jobs.model import Change, Job, Lane, Operation, Outcome, Waiting
 from handlers.jobs.outcomes import DeleteMessage
@@ -22,11 +22,14 @@ from handlers.jobs.requests import accept, parse
 from handlers.jobs.run import on_message
 from handlers.jobs.states import State
 from handlers.jobs.submit import Created, submit
-from tests.support.world import MemoryWorld, memory_world
+from tests.support.world import SHORT, MemoryWorld, memory_world
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from handlers.jobs.effects import Batch
     from handlers.jobs.model import Fields
+    from handlers.jobs.store import Write
 
 TENANT = "acme"
 
@@ -162,3 +165,42 @@ def test_a_late_replay_writes_todays_truth(*, removed: bool) -> None:
     world.store.transact("outside", [write])
     recover(world, 3)
     assert index.documents == {"r000": (2, None) if removed else (3, 77)}
+
+
+def test_done_effects_of_a_long_job_are_noted_together() -> None:
+    """And what could not be noted with the others is noted alone, or done again by recovery."""
+    index = Index()
+    world = a_world(index)
+    noted: list[int] = []
+    transact = world.store.transact
+
+    def counted(action: str, writes: Sequence[Write]) -> None:
+        if action == "effects_done":
+            noted.append(len(writes) - 1)
+            if len(noted) == 1:
+                raise Refused([None] * len(writes))
+        transact(action, writes)
+
+    world.store.transact = counted  # type: ignore[method-assign]  # a store that refuses once
+    job = run_job(world, 100)
+    assert (job.state, job.effects_open, job.effects_done) == (State.SUCCEEDED, 0, 20)
+    assert noted == [8, 8, 4]
+    assert len(index.keys) == 20
+
+
+def test_what_is_done_is_noted_before_recovery_would_do_it_again() -> None:
+    """However slow the chunks are."""
+    index = Index()
+    world = a_world(index)
+
+    def apply(fields: Fields, _: Nothing) -> Outcome:
+        world.runtime.sleep(4000)
+        Recovery(world).run()
+        return bump(fields, Nothing())
+
+    operations = {"bump": replace(OPERATION, apply=apply)}
+    lively = SHORT.model_copy(update={"small": SHORT.small.model_copy(update={"visibility": 600})})
+    world = replace(world, operations=operations, timing=lively)
+    job = run_job(world, 50)
+    assert (job.state, job.effects_done) == (State.SUCCEEDED, 10)
+    assert index.keys == [f"{job.id}:{position}" for position in range(0, 50, 5)]

@@ -11,7 +11,7 @@ from handlers.jobs.control import NoSuchJob, NotPossible
 from handlers.jobs.model import Job
 from handlers.jobs.replay import of_all, of_job, replay, unpark
 from handlers.jobs.states import State
-from handlers.web.views import job_view
+from handlers.web.views import effects
 from tests.unit.test_effects import TENANT, Index, a_world, now, recover, run_job
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def test_what_was_given_up_is_listed_with_the_reason() -> None:
         assert {undone.effect.position for undone in listed} == {0, 5, 10}
         assert all(undone.effect.parked and undone.error == "index: down" for undone in listed)
         assert all(0 < undone.since <= world.runtime.now() for undone in listed)
-    assert job_view(job)["effects"] == {"open": 0, "done": 0, "parked": 3, "refused": 0}
+    assert effects(job) == {"open": 0, "done": 0, "parked": 3, "refused": 0}
 
 
 def test_a_replay_ends_the_job() -> None:
@@ -47,7 +47,7 @@ def test_a_replay_ends_the_job() -> None:
     assert (ended.state, ended.effects_done) == (State.SUCCEEDED, 3)
     assert len(index.documents) == 12
     assert list(of_all(world)) == []
-    assert job_view(ended)["effects"] == {"open": 0, "done": 3, "parked": 0, "refused": 0}
+    assert effects(ended) == {"open": 0, "done": 3, "parked": 0, "refused": 0}
 
 
 def test_a_replay_that_fails_again_is_parked_again_after_as_many_tries() -> None:
@@ -90,4 +90,4 @@ def test_two_at_once_count_it_once() -> None:
 def test_a_job_without_effects_says_nothing_of_them() -> None:
     _, _, job = parked(4)
     plain = job.model_copy(update={"effects_parked": 0})
-    assert "effects" not in job_view(plain)
+    assert effects(plain) is None
