@@ -16,6 +16,7 @@ from .jobs.errors import Transient
 from .jobs.model import Job
 from .jobs.replay import replay
 from .jobs.submit import Busy, TooMany
+from .jobs.tenants import place_in_line
 from .settings import CallerSettings
 from .web.answers import answer, not_modified, raw
 from .web.caller import Callers, Scope
@@ -81,7 +82,7 @@ def list_jobs() -> Response[str]:
 def get_job(job_id: str) -> Response[str]:
     job, _ = _job(job_id), _query()
     now = _world().runtime.now()
-    view = job_view(job, now)
+    view = job_view(job, now, place_in_line(_world(), job) if job.held else None)
     tag, wait = etag(view), look_again(job, now)
     headers = {"ETag": tag, **({} if wait is None else {"Retry-After": str(wait)})}
     if matches(app.current_event.headers.get("If-None-Match"), tag):

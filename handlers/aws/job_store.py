@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..jobs.errors import Reason, Refused, Why
 from ..jobs.store import Check, Delete, Found, Index, Key, Page, Put, Table, Update
 from ..jobs.values import MAX_ITEM_BYTES, BadValue, size_of
-from ..jobs.wellformed import check_transaction, check_values
+from ..jobs.wellformed import check_text_sorted, check_transaction, check_values
 from .attributes import decode, encode
 from .clients import retries_by_itself
 from .errors import reading, writing
@@ -73,6 +73,29 @@ class DynamoStore:
             ScanIndexForward=not descending,
         )
 
+    def count(self, index: Index, partition: str, *, before: str, at_most: int) -> int:
+        check_text_sorted(index, at_most)
+        counted = 0
+        more: dict[str, Any] = {}
+        while counted < at_most:
+            with reading():
+                answer = self._client.query(
+                    TableName=self._tables[Table.CONTROL],
+                    IndexName=index.value,
+                    Select="COUNT",
+                    KeyConditionExpression="#pk = :pk AND #sk < :sk",
+                    ExpressionAttributeNames={"#pk": index.pk, "#sk": index.sk},
+                    ExpressionAttributeValues=encode({":pk": partition, ":sk": before}),
+                    Limit=at_most - counted,
+                    **more,
+                )
+            counted += answer["Count"]
+            last = answer.get("LastEvaluatedKey")
+            if not last:
+                break
+            more = {"ExclusiveStartKey": last}
+        return counted
+
     def query_partition(
         self, pk: str, *, sk_prefix: str, limit: int = 100, after: Cursor | None = None
     ) -> Page:
@@ -98,13 +121,14 @@ class DynamoStore:
             if len(writes) == 1 and _repeatable(writes[0]):
                 self._single(writes[0], calls[0])
             else:
-                actions: list[Any] = [
-                    {_verb(write): call} for write, call in zip(writes, calls, strict=True)
-                ]
                 # One token per transaction: what the SDK repeats after a lost reply is done once.
                 self._client.transact_write_items(
-                    TransactItems=actions, ClientRequestToken=token_hex(16)
+                    TransactItems=_actions(writes, calls), ClientRequestToken=token_hex(16)
                 )
+
+    def actions(self, writes: Sequence[Write]) -> list[Any]:
+        """The ``TransactItems`` that ``transact`` sends for these writes. Raises Refused."""
+        return _actions(writes, self._calls(writes))
 
     def _calls(self, writes: Sequence[Write]) -> list[dict[str, Any]]:
         """The arguments of each write. Raises Refused, naming the writes that can't be made."""
@@ -178,6 +202,10 @@ class DynamoStore:
 
 def _parts(key: Key) -> tuple[str, str]:
     return key.pk, key.sk
+
+
+def _actions(writes: Sequence[Write], calls: Sequence[dict[str, Any]]) -> list[Any]:
+    return [{_verb(write): call} for write, call in zip(writes, calls, strict=True)]
 
 
 def _verb(write: Write) -> str:

@@ -14,7 +14,7 @@ from . import items
 from .model import Job, Lane
 from .settle import carry_out, insist
 from .states import SUBJECT_TAKEN
-from .store import AnyOf, AtMost, Below, BelowName, Missing, Present, Update
+from .store import AnyOf, AtMost, Below, BelowName, Index, Missing, Present, Update
 from .timing import ms
 from .transactions import Transaction
 
@@ -32,6 +32,9 @@ HELD: Final = "held"
 JOBS: Final = "jobs"
 OWN_LIMIT: Final = "own_limit"
 """Of the tenant, for ``in_flight`` or ``jobs`` of the same item."""
+
+MOST_COUNTED: Final = 1000
+"""Places in line that are told apart."""
 
 NOBODY_HELD: Final[When] = (AnyOf((Missing(HELD), AtMost(HELD, 0))),)
 
@@ -89,6 +92,17 @@ def wake(world: World, job: Job) -> dict[str, Value]:
         "lane": job.lane.value,
         **items.due(items.ADMIT, job.tenant, at, world.due_shards),
     }
+
+
+def place_in_line(world: World, job: Job) -> int:
+    """How many held jobs of the tenant are admitted before this one, and it: 1 is the next.
+    ``MOST_COUNTED`` stands for that many or more. Raises Transient."""
+    partition = items.held_partition(job.tenant, job.lane)
+    before = insist(
+        world,
+        lambda: world.store.count(Index.HELD, partition, before=job.id, at_most=MOST_COUNTED - 1),
+    )
+    return before + 1
 
 
 # --- active jobs ------------------------------------------------------------------------------

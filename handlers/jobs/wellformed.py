@@ -5,7 +5,19 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from .store import MAX_ACTIONS, AnyOf, AtMost, Below, Check, Differs, Equals, Put, Table, Update
+from .store import (
+    MAX_ACTIONS,
+    AnyOf,
+    AtMost,
+    Below,
+    Check,
+    Differs,
+    Equals,
+    Index,
+    Put,
+    Table,
+    Update,
+)
 from .values import BadValue, storable
 
 if TYPE_CHECKING:
@@ -26,6 +38,14 @@ def check_transaction(writes: Sequence[Write]) -> None:
         raise ValueError("two writes on one item in one transaction")
     for write in writes:
         _check_write(write)
+
+
+def check_text_sorted(index: Index, at_most: int) -> None:
+    """Raise ValueError for what can't be counted before a text."""
+    if index is Index.DUE:
+        raise ValueError(f"index {index} is sorted by a number")
+    if at_most < 1:
+        raise ValueError(f"at most {at_most} is not at least 1")
 
 
 def check_values(write: Write) -> None:

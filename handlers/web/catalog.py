@@ -10,6 +10,7 @@ from ..jobs.errors import Undecodable
 from ..jobs.model import Lane
 from ..jobs.settle import insist
 from ..jobs.store import Index
+from ..jobs.tenants import lane_use
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,15 +45,15 @@ def lanes_view(world: World, tenant: str) -> dict[str, Any]:
 
 def _lane(world: World, tenant: str, lane: Lane, recent: Sequence[Job]) -> dict[str, Any]:
     depth = insist(world, world.queues[lane].depth)
-    slots = insist(world, lambda: world.store.get(items.slots_key(tenant, lane))) or {}
+    yours = lane_use(world, tenant, lane)
     dwell = sorted(job.dwell_ms for job in recent if job.lane is lane and job.dwell_ms is not None)
     view: dict[str, Any] = {
         "lane": lane.value,
         "queue": {"waiting": depth.waiting, "in_flight": depth.in_flight},
         "yours": {
-            "in_flight": _count(slots.get("in_flight")),
-            "held": _count(slots.get("held")),
-            "limit": world.limits.tenant_slots(lane),
+            "in_flight": yours.count,
+            "held": yours.held,
+            "limit": yours.limit,
         },
     }
     if dwell:
@@ -78,10 +79,6 @@ def _recent(world: World, tenant: str) -> Sequence[Job]:
         except Undecodable:
             continue  # the list of jobs logs it
     return jobs
-
-
-def _count(value: object) -> int:
-    return max(0, value) if isinstance(value, int) else 0
 
 
 def _rank(ordered: Sequence[int], percent: int) -> int:

@@ -68,6 +68,11 @@ class JobAnswer(BaseModel):
     state: State
     end_reason: EndReason | None = Field(default=None, description="Why it failed.")
     waiting_reason: Waiting | None = Field(default=None, description="Why it does not run.")
+    queue_position: Annotated[int, Field(ge=1, le=1000)] | None = Field(
+        default=None,
+        description="Of one held job that is asked for: its place among the tenant's held jobs of "
+        "the lane, 1 for the next to be admitted; 1000 is that or more.",
+    )
     message: str | None = Field(default=None, description="One sentence for people.")
     selection: Literal["ids", "upload", "query"]
     traversal: Traversal | None = None

@@ -33,10 +33,11 @@ def location(job_id: str) -> str:
     return f"{BASE}/{job_id}"
 
 
-def job_view(job: Job, now: int) -> dict[str, Any]:
+def job_view(job: Job, now: int, place: int | None = None) -> dict[str, Any]:
     """A JSON object; absent values are left out. Times are UTC, ISO 8601 with milliseconds.
 
-    now: epoch ms; what the rate and the remaining time are as of.
+    now: epoch ms; what the rate and the remaining time are as of. place: of a held job, its place
+    in its tenant's own line.
     """
     view = {
         "id": job.id,
@@ -47,6 +48,7 @@ def job_view(job: Job, now: int) -> dict[str, Any]:
         "state": job.state.value,
         "end_reason": job.end_reason.value if job.end_reason else None,
         "waiting_reason": job.waiting_reason.value if job.waiting_reason else None,
+        "queue_position": place,
         "message": job.message or None,
         "selection": selection(job),
         "traversal": job.traversal.value if job.traversal else None,

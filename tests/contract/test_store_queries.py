@@ -41,6 +41,44 @@ def flat(pages: list[list[str]]) -> list[str]:
     return [name for page in pages for name in page]
 
 
+def held(store: Store, name: str, partition: str = "t#small") -> None:
+    item: Item = {Index.HELD.pk: partition, Index.HELD.sk: name}
+    store.transact("setup", [Put(Key(f"JOB#{name}", "JOB"), item)])
+
+
+def test_counting_what_comes_before(store: Store) -> None:
+    for name in ("a", "b", "c", "d"):
+        held(store, name)
+    held(store, "aa", partition="t#bulk")
+
+    def before(text: str, at_most: int = 10, partition: str = "t#small") -> int:
+        return store.count(Index.HELD, partition, before=text, at_most=at_most)
+
+    assert [before(text) for text in ("a", "b", "bb", "d", "e")] == [0, 1, 2, 3, 4]
+    assert [before("e", at_most=most) for most in (1, 3, 4, 5)] == [1, 3, 4, 4]
+    assert before("e", partition="t#bulk") == 1
+    assert before("e", partition="u#small") == 0
+
+
+def test_a_count_over_several_pages_of_answers(store: Store) -> None:
+    """One answer of DynamoDB covers 1 MB of items."""
+    for number in range(5):
+        item: Item = {
+            Index.HELD.pk: "t#small",
+            Index.HELD.sk: f"{number}",
+            "ids": "x" * 300_000,
+        }
+        store.transact("setup", [Put(Key(f"JOB#{number}", "JOB"), item)])
+    assert store.count(Index.HELD, "t#small", before="9", at_most=100) == 5
+
+
+def test_numbers_are_not_counted_before_a_text(store: Store) -> None:
+    with pytest.raises(ValueError, match="sorted by a number"):
+        store.count(Index.DUE, "kind#0", before="1", at_most=1)
+    with pytest.raises(ValueError, match="not at least 1"):
+        store.count(Index.HELD, "t#small", before="1", at_most=0)
+
+
 def test_only_items_with_both_attributes_of_the_partition_are_in_an_index(store: Store) -> None:
     due(store, "in", 5)
     due(store, "elsewhere", 5, partition="kind#1")

@@ -118,6 +118,14 @@ class SimStore:
             detail=partition,
         )
 
+    def count(self, index: Index, partition: str, *, before: str, at_most: int) -> int:
+        return self.line.call(
+            Kind.READ,
+            "count",
+            lambda: self.inner.count(index, partition, before=before, at_most=at_most),
+            detail=partition,
+        )
+
     def query_partition(
         self, pk: str, *, sk_prefix: str, limit: int = 100, after: Cursor | None = None
     ) -> Page:
