@@ -19,6 +19,7 @@ from .commands import (
     local,
     opensearch,
     payload_budget,
+    tenants,
     token,
     verify,
 )
@@ -35,6 +36,7 @@ app.add_typer(dlq.app, name="dlq")
 app.add_typer(effects.app, name="effects")
 app.add_typer(local.app, name="local")
 app.add_typer(opensearch.app, name="opensearch")
+app.add_typer(tenants.app, name="tenants")
 app.command("bench")(bench.bench)
 app.command("demo")(demo.demo)
 app.command("drift")(drift.drift)

@@ -1,0 +1,117 @@
+"""``fairlane tenants show|set``."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Final, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from handlers.jobs.ending import admit_held
+from handlers.jobs.errors import FairlaneError
+from handlers.jobs.limits import MAX_TENANT_BYTES
+from handlers.jobs.model import Lane
+from handlers.jobs.names import bad_text
+from handlers.jobs.ports import World
+from handlers.jobs.tenants import Use, set_most_active, set_slots, usage
+from scripts.local.errors import LocalError
+from scripts.local.state import DEFAULT_NAME
+from scripts.ops.deployment import deployment
+
+app = typer.Typer(help="What a tenant may have under way at once.", no_args_is_help=True)
+
+DEFAULT: Final = "default"
+OR_DEFAULT: Final = f"or '{DEFAULT}', the deployment's."
+
+Tenant: TypeAlias = Annotated[str, typer.Option("--tenant", help="Whose limits.")]
+Stack: TypeAlias = Annotated[
+    str | None, typer.Option("--stack", help="A CloudFormation stack; the local one if left out.")
+]
+Name: TypeAlias = Annotated[str, typer.Option("--name", help="Which local stack.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="As one JSON object.")]
+
+
+@app.command()
+def show(
+    *, tenant: Tenant, stack: Stack = None, name: Name = DEFAULT_NAME, as_json: AsJson = False
+) -> None:
+    """Show what a tenant has under way and how much it may have."""
+    _check(tenant)
+    world = deployment(stack, name).world
+    try:
+        _print(world, tenant, as_json=as_json)
+    except FairlaneError as error:
+        raise LocalError(f"the tenant's counts cannot be read: {error}") from error
+
+
+@app.command("set")
+def set_(
+    *,
+    tenant: Tenant,
+    small: Annotated[
+        str | None, typer.Option(help=f"Jobs in the small lane's queue at once, {OR_DEFAULT}")
+    ] = None,
+    bulk: Annotated[
+        str | None, typer.Option(help=f"Jobs in the bulk lane's queue at once, {OR_DEFAULT}")
+    ] = None,
+    max_active: Annotated[
+        str | None, typer.Option("--max-active", help=f"Jobs that have not ended, {OR_DEFAULT}")
+    ] = None,
+    stack: Stack = None,
+    name: Name = DEFAULT_NAME,
+    as_json: AsJson = False,
+) -> None:
+    """Give a tenant limits of its own, from its next job on and without deploying.
+
+    Jobs above a lower limit run on. With a higher one, held jobs are admitted: the first ten at
+    once, the others by recovery within the minutes after."""
+    _check(tenant)
+    chosen = {Lane.SMALL: small, Lane.BULK: bulk}
+    if max_active is None and not any(chosen.values()):
+        raise typer.BadParameter("nothing to set: --small, --bulk or --max-active")
+    slots = {lane: _limit(f"--{lane}", text) for lane, text in chosen.items() if text is not None}
+    most = None if max_active is None else _limit("--max-active", max_active)
+    world = deployment(stack, name).world
+    try:
+        if max_active is not None:
+            set_most_active(world, tenant, most)
+        for lane, limit in slots.items():
+            set_slots(world, tenant, lane, limit)
+            admit_held(world, tenant, lane)
+        _print(world, tenant, as_json=as_json)
+    except FairlaneError as error:
+        raise LocalError(f"not all of it could be set: {error}") from error
+
+
+def _check(tenant: str) -> None:
+    if problem := bad_text(tenant, MAX_TENANT_BYTES):
+        raise typer.BadParameter(f"--tenant {problem}")
+
+
+def _limit(option: str, text: str) -> int | None:
+    if text == DEFAULT:
+        return None
+    if not (text.isascii() and text.isdigit()) or int(text) < 1:
+        raise typer.BadParameter(f"{option} {text!r} is not a number from 1 on, {OR_DEFAULT}")
+    return int(text)
+
+
+def _print(world: World, tenant: str, *, as_json: bool) -> None:
+    seen = usage(world, tenant)
+    lanes = {lane.value: _row(use) for lane, use in seen.lanes.items()}
+    active = _row(seen.active)
+    del active["held"]  # of lanes only
+    if as_json:
+        print(json.dumps({"tenant": tenant, "lanes": lanes, "active": active}))
+        return
+    table = Table("", "now", "held", "limit", "whose", box=None)
+    for what, row in {**lanes, "active": active}.items():
+        whose = "its own" if row["own"] else "the deployment's"
+        table.add_row(what, *(str(row.get(n, "")) for n in ("count", "held", "limit")), whose)
+    Console().print(table)
+
+
+def _row(use: Use) -> dict[str, Any]:
+    return {"count": use.count, "held": use.held, "limit": use.limit, "own": use.own}

@@ -1,0 +1,88 @@
+"""A tenant's limits through the API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from handlers.jobs.limits import Limits
+from handlers.jobs.model import Lane
+from handlers.jobs.tenants import set_most_active, set_slots
+from tests.handlers.deployment import TENANT, Deployment, deployed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def tight(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployment]:
+    limits = Limits(tenant_slots_small=1, max_active_jobs_per_tenant=3)
+    with deployed(monkeypatch, limits=limits) as stack:
+        yield stack
+
+
+def test_a_held_job_says_its_place_in_line(tight: Deployment) -> None:
+    tight.fill(1)
+    ids = [tight.created(["r00000"], f"s{n}") for n in range(3)]
+
+    def places() -> list[tuple[object, object]]:
+        views = [tight.call("GET", f"/v1/jobs/{id_}").body for id_ in ids]
+        return [(view.get("waiting_reason"), view.get("queue_position")) for view in views]
+
+    waiting = "tenant_limit"
+    assert places() == [(None, None), (waiting, 1), (waiting, 2)]
+    before = tight.call("GET", f"/v1/jobs/{ids[2]}").headers["etag"]
+    tight.run()
+    assert places() == [(None, None), (None, None), (waiting, 1)]
+    assert tight.call("GET", f"/v1/jobs/{ids[2]}").headers["etag"] != before
+
+
+def test_looking_at_a_job_that_is_not_held_costs_one_call(tight: Deployment) -> None:
+    id_ = tight.created(["a"])
+    with tight.counted() as calls:
+        tight.call("GET", f"/v1/jobs/{id_}")
+    assert calls == ["DynamoDB.GetItem"]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k"}])
+def test_too_many_jobs(tight: Deployment, headers: dict[str, str]) -> None:
+    for n in range(3):
+        tight.created(["a"], f"s{n}")
+    before = tight.everything()
+    with tight.counted() as calls:
+        answer = tight.create(["a"], "s3", headers=headers)
+    assert answer.status == 429
+    assert answer.body["code"] == "too_many_jobs"
+    assert answer.body["limit"] == 3
+    assert int(answer.headers["retry-after"]) > 0
+    assert tight.everything() == before
+    assert "SQS.SendMessage" not in calls
+    assert tight.create(["a"], "s3", tenant="other").status == 202
+    set_most_active(tight.world, TENANT, 4)
+    assert tight.create(["a"], "s3", headers=headers).status == 202
+
+
+def test_a_retry_needs_room(tight: Deployment) -> None:
+    tight.fill(1)
+    failed = tight.created(
+        ["r00000"], "f", params={"field": "none", "add": 1}, tolerated_failure_percent=0
+    )
+    tight.run()
+    for n in range(3):
+        tight.created(["a"], f"s{n}")
+    answers = [
+        tight.call("POST", f"/v1/jobs/{failed}/retry", query=query)
+        for query in ({}, {"failed_only": "true"})
+    ]
+    assert [(a.status, a.body["code"]) for a in answers] == [(429, "too_many_jobs")] * 2
+
+
+def test_lanes_show_a_limit_of_ones_own(tight: Deployment) -> None:
+    set_slots(tight.world, TENANT, Lane.SMALL, 7)
+
+    def limit(tenant: str) -> object:
+        lanes = tight.call("GET", "/v1/lanes", tenant=tenant).body["lanes"]
+        return {lane["lane"]: lane["yours"]["limit"] for lane in lanes}["small"]
+
+    assert (limit(TENANT), limit("other")) == (7, 1)

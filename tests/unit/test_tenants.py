@@ -1,0 +1,347 @@
+"""A tenant's limits: held jobs in their order, admission, limits of its own, too many jobs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from handlers.jobs import control, items, tenants
+from handlers.jobs.attempt import Worker
+from handlers.jobs.burial import bury
+from handlers.jobs.ending import admit_held
+from handlers.jobs.errors import OutcomeUnknown, Transient
+from handlers.jobs.limits import Limits
+from handlers.jobs.model import Job, Lane, Waiting
+from handlers.jobs.outcomes import act
+from handlers.jobs.reading import read_job
+from handlers.jobs.recover import Recovery
+from handlers.jobs.requests import accept, parse
+from handlers.jobs.retrying import retry_failed
+from handlers.jobs.run import on_message
+from handlers.jobs.states import State
+from handlers.jobs.store import Update
+from handlers.jobs.submit import Created, Outcome, TooMany, submit
+from handlers.jobs.tenants import place_in_line, set_most_active, set_slots, usage
+from tests.support.world import MemoryWorld, memory_world
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from handlers.jobs.store import Write
+
+TENANT = "acme"
+LIMITS = Limits(tenant_slots_small=2, tenant_slots_bulk=1, small_max_items=10)
+
+
+def world_of(limits: Limits = LIMITS) -> MemoryWorld:
+    world = memory_world(limits=limits)
+    for tenant in (TENANT, "other"):
+        world.records.load(tenant, {f"r{n:03}": {"price": 10, "version": 1} for n in range(30)})
+    return world
+
+
+def ask(
+    world: MemoryWorld,
+    subject: str,
+    *,
+    tenant: str = TENANT,
+    lane: Lane = Lane.SMALL,
+    field_: str = "price",
+    tolerated: int = 100,
+) -> Outcome:
+    body = {
+        "operation": "adjust_number",
+        "subject": subject,
+        "params": {"field": field_, "add": 1},
+        "ids": [f"r{n:03}" for n in range(1 if lane is Lane.SMALL else 20)],
+        "tolerated_failure_percent": tolerated,
+    }
+    world.runtime.sleep(1)  # so that ids sort as they were made
+    request = accept(parse(json.dumps(body)), world.operations, max_ids=1000)
+    return submit(world, tenant, request)
+
+
+def made(world: MemoryWorld, subject: str, lane: Lane = Lane.SMALL, **more: object) -> Job:
+    outcome = ask(world, subject, lane=lane, **more)  # type: ignore[arg-type]  # options of ask
+    assert isinstance(outcome, Created)
+    return outcome.job
+
+
+def work(world: MemoryWorld, lane: Lane = Lane.SMALL) -> None:
+    [delivery] = world.queues[lane].receive(1, 0)
+    act(world.queues[lane], delivery, on_message(world, delivery, Worker("w")))
+
+
+def now(world: MemoryWorld, job: Job) -> Job:
+    found = read_job(world, job.id)
+    assert found is not None
+    return found
+
+
+def held(world: MemoryWorld, jobs: Sequence[Job]) -> list[bool]:
+    return [now(world, job).held for job in jobs]
+
+
+def counts(world: MemoryWorld, tenant: str = TENANT) -> tuple[int, int, int]:
+    """(in flight, held, active), over both lanes."""
+    seen = usage(world, tenant)
+    lanes = seen.lanes.values()
+    return sum(u.count for u in lanes), sum(u.held for u in lanes), seen.active.count
+
+
+# --- held jobs --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lane", Lane)
+def test_held_jobs_say_why_and_which_is_next(lane: Lane) -> None:
+    world = world_of()
+    free = LIMITS.tenant_slots(lane)
+    jobs = [made(world, f"s{n}", lane) for n in range(free + 3)]
+    assert held(world, jobs) == [False] * free + [True] * 3
+    assert [place_in_line(world, job) for job in jobs[free:]] == [1, 2, 3]
+    assert {now(world, job).waiting_reason for job in jobs[free:]} == {Waiting.TENANT_LIMIT}
+    assert len(world.queues[lane].snapshot()) == free
+
+
+def test_each_job_that_ends_admits_the_next_in_order() -> None:
+    world = world_of()
+    jobs = [made(world, f"s{n}") for n in range(5)]
+    for admitted in (3, 4, 5, 5, 5):
+        work(world)
+        assert held(world, jobs) == [False] * admitted + [True] * (5 - admitted)
+    assert {now(world, job).state for job in jobs} == {State.SUCCEEDED}
+    assert counts(world) == (0, 0, 0)
+
+
+def test_a_cancelled_held_job_leaves_the_line_and_others_move_up() -> None:
+    world = world_of()
+    jobs = [made(world, f"s{n}") for n in range(5)]
+    control.cancel(world, TENANT, jobs[2].id)
+    assert [place_in_line(world, job) for job in jobs[3:]] == [1, 2]
+    assert counts(world) == (2, 2, 4)
+    work(world)
+    assert not now(world, jobs[3]).held
+
+
+def test_a_paused_held_job_gives_its_place_to_the_next_and_gets_it_again() -> None:
+    world = world_of()
+    jobs = [made(world, f"s{n}") for n in range(4)]
+    control.pause(world, TENANT, jobs[2].id)
+    assert counts(world) == (2, 1, 4)
+    control.resume(world, TENANT, jobs[2].id)
+    assert [place_in_line(world, job) for job in jobs[2:]] == [1, 2]
+    work(world)
+    assert held(world, jobs) == [False, False, False, True]
+
+
+def test_lanes_and_tenants_hold_apart() -> None:
+    world = world_of()
+    for n in range(4):
+        made(world, f"s{n}")
+    bulk, other = made(world, "b", Lane.BULK), made(world, "s0", tenant="other")
+    assert held(world, [bulk, other]) == [False, False]
+
+
+def test_a_slot_whose_finisher_could_not_admit_is_given_by_recovery(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = world_of()
+    jobs = [made(world, f"s{n}") for n in range(3)]
+    with monkeypatch.context() as patch:
+        break_(patch, world, "admit")
+        work(world)
+    assert now(world, jobs[0]).state is State.SUCCEEDED
+    assert now(world, jobs[2]).held
+    world.runtime.sleep(5000)
+    Recovery(world).run()
+    assert not now(world, jobs[2]).held
+    assert counts(world) == (2, 0, 2)
+
+
+def break_(patch: pytest.MonkeyPatch, world: MemoryWorld, broken: str) -> None:
+    """Refuse one kind of transaction."""
+    transact = world.store.transact
+
+    def refusing(action: str, writes: Sequence[Write]) -> None:
+        if action == broken:
+            raise Transient
+        transact(action, writes)
+
+    patch.setattr(world.store, "transact", refusing)
+
+
+def test_admission_whose_reply_is_lost_admits_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = world_of()
+    jobs = [made(world, f"s{n}") for n in range(4)]
+    transact = world.store.transact
+    lost: list[str] = []
+
+    def losing(action: str, writes: Sequence[Write]) -> None:
+        transact(action, writes)
+        if action == "admit" and not lost:
+            lost.append(action)
+            raise OutcomeUnknown
+
+    monkeypatch.setattr(world.store, "transact", losing)
+    work(world)
+    assert lost
+    assert held(world, jobs) == [False, False, False, True]
+    assert counts(world) == (2, 1, 3)
+    assert len(world.queues[Lane.SMALL].snapshot()) == 2
+
+
+# --- limits of a tenant's own -----------------------------------------------------------------
+
+
+def test_a_higher_limit_holds_for_the_next_job_and_for_nobody_else() -> None:
+    world = world_of()
+    set_slots(world, TENANT, Lane.SMALL, 3)
+    assert held(world, [made(world, f"s{n}") for n in range(4)]) == [False] * 3 + [True]
+    others = [made(world, f"s{n}", tenant="other") for n in range(3)]
+    assert held(world, others) == [False, False, True]
+
+
+def test_a_lower_limit_lets_jobs_in_flight_run_on() -> None:
+    world = world_of()
+    jobs = [made(world, f"s{n}") for n in range(2)]
+    set_slots(world, TENANT, Lane.SMALL, 1)
+    jobs.append(made(world, "s2"))
+    work(world)
+    assert now(world, jobs[2]).held
+    work(world)
+    assert not now(world, jobs[2]).held
+    assert usage(world, TENANT).lanes[Lane.SMALL] == tenants.Use(1, 1, own=True)
+
+
+def test_a_raised_limit_admits_who_is_held() -> None:
+    world = world_of()
+    jobs = [made(world, f"s{n}") for n in range(16)]
+    set_slots(world, TENANT, Lane.SMALL, 15)
+    assert admit_held(world, TENANT, Lane.SMALL) == 10
+    assert held(world, jobs) == [False] * 12 + [True] * 4
+    world.runtime.sleep(5000)
+    Recovery(world).run()
+    assert held(world, jobs) == [False] * 15 + [True]
+    assert counts(world) == (15, 1, 16)
+
+
+def test_a_limit_that_is_taken_back_is_the_deployments_again() -> None:
+    world = world_of()
+    set_slots(world, TENANT, Lane.SMALL, 9)
+    set_slots(world, TENANT, Lane.SMALL, None)
+    assert held(world, [made(world, f"s{n}") for n in range(3)]) == [False, False, True]
+    assert not usage(world, TENANT).lanes[Lane.SMALL].own
+
+
+def test_no_limit_below_one() -> None:
+    world = world_of()
+    with pytest.raises(ValueError, match="at least 1"):
+        set_slots(world, TENANT, Lane.SMALL, 0)
+    with pytest.raises(ValueError, match="at least 1"):
+        set_most_active(world, TENANT, -1)
+
+
+# --- active jobs ------------------------------------------------------------------------------
+
+
+FEW = LIMITS.model_copy(update={"max_active_jobs_per_tenant": 3})
+
+
+def test_one_job_too_many_is_refused_and_leaves_nothing() -> None:
+    world = world_of(FEW)
+    jobs = [made(world, "s0"), made(world, "b", Lane.BULK), made(world, "s1")]
+    before = world.store.snapshot()
+    assert ask(world, "s2") == TooMany(3)
+    assert world.store.snapshot() == before
+    assert isinstance(ask(world, "s0", tenant="other"), Created)
+    control.cancel(world, TENANT, jobs[1].id)
+    assert isinstance(ask(world, "s2"), Created)
+
+
+def test_a_stored_id_list_of_a_refused_job_is_gone() -> None:
+    world = world_of(FEW.model_copy(update={"max_active_jobs_per_tenant": 1}))
+    made(world, "s0")
+    body = {
+        "operation": "adjust_number",
+        "subject": "s1",
+        "params": {"field": "price", "add": 1},
+        "ids": [f"{n:0200}" for n in range(300)],
+    }
+    request = accept(parse(json.dumps(body)), world.operations, max_ids=1000)
+    assert submit(world, TENANT, request) == TooMany(1)
+    assert not world.payloads.names()
+
+
+def test_held_and_paused_jobs_are_active() -> None:
+    world = world_of(FEW)
+    jobs = [made(world, f"s{n}") for n in range(3)]
+    assert now(world, jobs[2]).held
+    control.pause(world, TENANT, jobs[0].id)
+    assert ask(world, "s3") == TooMany(3)
+    control.cancel(world, TENANT, jobs[0].id)
+    assert isinstance(ask(world, "s3"), Created)
+
+
+def test_a_taken_subject_is_named_before_the_limit() -> None:
+    world = world_of(FEW)
+    jobs = [made(world, f"s{n}") for n in range(3)]
+    assert getattr(ask(world, "s0"), "job_id", None) == jobs[0].id
+
+
+def test_a_limit_of_its_own_for_active_jobs() -> None:
+    world = world_of(FEW)
+    set_most_active(world, TENANT, 4)
+    for n in range(4):
+        made(world, f"s{n}")
+    assert ask(world, "s4") == TooMany(4)
+    set_most_active(world, TENANT, 1)
+    assert ask(world, "s4") == TooMany(1)
+
+
+def test_retrying_a_failed_job_needs_room() -> None:
+    world = world_of(FEW)
+    failed = made(world, "f", field_="none", tolerated=0)
+    work(world)
+    assert now(world, failed).state is State.FAILED
+    for n in range(3):
+        made(world, f"s{n}")
+    before = world.store.snapshot()
+    assert control.retry(world, TENANT, failed.id) == TooMany(3)
+    assert retry_failed(world, TENANT, failed.id) == TooMany(3)
+    assert world.store.snapshot() == before
+    assert not world.payloads.names()
+    work(world)
+    again = control.retry(world, TENANT, failed.id)
+    assert isinstance(again, Job)
+    assert counts(world)[2] == 3
+
+
+def test_a_resumed_job_counts_once() -> None:
+    world = world_of(FEW)
+    job = made(world, "s0")
+    control.pause(world, TENANT, job.id)
+    assert counts(world) == (0, 0, 1)
+    control.resume(world, TENANT, job.id)
+    assert counts(world) == (1, 0, 1)
+
+
+@pytest.mark.parametrize("state", ["QUEUED", "held", "PAUSED", "RUNNING", "SUCCEEDED", "garbage"])
+def test_burying_an_unreadable_job_gives_back_what_it_counted(state: str) -> None:
+    world = world_of(LIMITS.model_copy(update={"tenant_slots_small": 1}))
+    kept = made(world, "kept") if state == "held" else None
+    job = made(world, "s0")
+    if state == "PAUSED":
+        control.pause(world, TENANT, job.id)
+    if state == "SUCCEEDED":
+        work(world)
+    change: dict[str, object] = {"created_at": "broken"}
+    if state in {"garbage", "RUNNING"}:
+        change["state"] = state
+    world.store.transact("break", [Update(items.job_key(job.id), set=change)])  # type: ignore[arg-type]  # on purpose
+    item = world.store.get(items.job_key(job.id))
+    assert item is not None
+    for _ in range(2):
+        bury(world, job.id, item, "broken")
+    assert counts(world) == ((1, 0, 1) if kept else (0, 0, 0))
