@@ -110,7 +110,9 @@ class Plan:
     ends: float
 
     @classmethod
-    def of(cls, chance: Random, *, ends: float, kills: int, stops: int) -> Plan:
+    def of(cls, seed: int, *, ends: float, kills: int, stops: int) -> Plan:
+        chance = Random(seed)  # noqa: S311  repeatable is what it is for
+
         def moments(count: int) -> tuple[float, ...]:
             return tuple(sorted(chance.uniform(2, ends) for _ in range(count)))
 

@@ -41,7 +41,7 @@ def run(bench: Bench) -> Iterator[Expectation]:
     jobs.load()
     before = jobs.ledger.records(TENANTS)
     stack.workers.start(WORKERS)
-    storm = Storm(stack, Plan.of(chance, ends=STORM_S, kills=KILLS, stops=STOPS), chance)
+    storm = Storm(stack, Plan.of(SEED, ends=STORM_S, kills=KILLS, stops=STOPS), chance)
     with bench.steps.step(f"Killing, stopping and timing out for {STORM_S} s", STORM_S) as advance:
         _weather(storm, jobs, advance)
     with bench.steps.step("Seeing every job to its end"):

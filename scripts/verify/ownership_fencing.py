@@ -31,14 +31,14 @@ AHEAD: Final = 60
 def run(bench: Bench) -> Iterator[Expectation]:
     with site(bench, "fencing") as here:
         yield from _taken_over(bench, here)
-        yield from _swapped(bench, here)
+        yield from swapped(bench, here, here.world)
 
 
 def control(bench: Bench) -> Iterator[Expectation]:
     with site(bench, "fencing-control") as here:
         swap = _Swap(here, "unfenced")
         with bench.steps.step("A swap that the old worker is not told of"):
-            swap.perform(replace(here.world, store=here.store(_unfenced)))
+            swap.perform(replace(here.world, store=here.store(unfenced)))
         twice = sum(times > 1 for times in here.changes(swap.ids))
         yield Expectation.of(
             "records that the old holder wrote after it had lost the subject",
@@ -172,10 +172,11 @@ class _Swap:
         return bool(lines_of(self.here.log, self.old, "ownership_lost"))
 
 
-def _swapped(bench: Bench, here: Site) -> Iterator[Expectation]:
+def swapped(bench: Bench, here: Site, old_world: World) -> Iterator[Expectation]:
+    """Judge a swap whose old worker runs in ``old_world``."""
     swap = _Swap(here, "swapped")
     with bench.steps.step("A living worker loses its subject"):
-        swap.perform(here.world)
+        swap.perform(old_world)
     yield Expectation.equal("records the old worker wrote after that", expected=0, saw=swap.late)
     yield Expectation.equal(
         "attempts of the old job, and its reason",
@@ -189,7 +190,7 @@ def _swapped(bench: Bench, here: Site) -> Iterator[Expectation]:
     )
 
 
-def _unfenced(store: Store, action: str, writes: Sequence[Write]) -> None:
+def unfenced(store: Store, action: str, writes: Sequence[Write]) -> None:
     """The old worker's writes without what says whose subject and whose turn it is."""
     if action in {"commit_chunk", "beat"}:
         writes = [_without_condition(write) for write in writes]

@@ -25,7 +25,7 @@ from handlers.jobs.submit import Busy, Created
 from handlers.jobs.timing import SECOND, LaneTiming, ms
 from handlers.memory.lane_queue import MemoryLaneQueue
 from handlers.memory.record_store import MemoryRecordStore
-from tests.support.process import nth, process
+from tests.support.process import Killed, die, nth, process
 from tests.support.world import SHORT, MemoryWorld, memory_world
 
 from .test_job_life import create, fill, new_job, now, prices, receive
@@ -242,6 +242,32 @@ def test_c05_a_worker_that_was_suspended_writes_nothing_when_it_wakes(*, another
     else:
         assert (after.state, after.succeeded, after.attempt) == (State.SUCCEEDED, len(ids), 2)
         assert prices(world, ids) == {11}
+
+
+def test_c05_it_writes_nothing_either_when_the_next_one_has_only_begun() -> None:
+    """The job is RUNNING at the same position as before: only the fence is another one."""
+    world = bulk_world()
+    ids = fill(world, 6 * CHUNK)
+    job = new_job(world, ids)
+    here, store = process(world)
+    other, others_store = process(world)
+    others_store.before = nth(1, "commit_chunk", die)
+
+    def begin() -> None:
+        world.runtime.sleep(ms(world.timing.bulk.visibility))
+        with pytest.raises(Killed):
+            on_message(other, receive(world, BULK), Worker("other"))
+
+    store.before = nth(3, "commit_chunk", lambda: store.suspended_while(begin))
+    decision = on_message(here, receive(world, BULK), Worker("suspended"))
+    assert decision == KeepMessage("ownership lost", None)
+    assert store.times("commit_chunk") == 2
+    left = now(world, job)
+    assert (left.state, left.position, left.attempt) == (State.RUNNING, 2 * CHUNK, 2)
+    assert prices(world, ids[2 * CHUNK :]) == {10}
+    world.runtime.sleep(ms(world.timing.bulk.visibility))
+    consume(world, "next", ended(world, job))
+    assert prices(world, ids) == {11}
 
 
 # --- C08: faults of the heartbeat -------------------------------------------------------------

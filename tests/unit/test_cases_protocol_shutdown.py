@@ -1,8 +1,10 @@
-"""Cases of workers that are asked to stop, or have no time left (C21, C28)."""
+"""Cases of workers that are asked to stop, or have no time left (C21, C24, C28)."""
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,7 @@ from .test_cases_protocol_leases import free
 from .test_job_life import fill, new_job, now, prices, run_next
 
 CHUNK = 10
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("lane", list(Lane))
@@ -100,3 +103,12 @@ def test_c28_an_attempt_is_written_together_with_its_expiry() -> None:
     run_next(here, Lane.SMALL)
     begun = world.runtime.now() + ms(world.timing.small.lease_ttl)
     assert seen == [("begin", begun), ("commit_chunk", begun)]
+
+
+def test_c24_the_image_starts_python_itself_so_that_it_gets_the_signal() -> None:
+    """The process that gets it is stopped for real in the end-to-end tests."""
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    starts = [line for line in lines if line.startswith(("ENTRYPOINT", "CMD"))]
+    assert len(starts) == 1
+    words = json.loads(starts[0].removeprefix("ENTRYPOINT"))
+    assert words == ["python", "-m", "handlers.bulk_worker"]

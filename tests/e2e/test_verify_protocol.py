@@ -1,0 +1,60 @@
+"""Scenarios of the protocol on a real queue and real tables, and that they can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scripts.local.stack import LocalStack
+from scripts.local.steps import Steps
+from scripts.verify import ownership_fencing, terminal_cleanup
+from scripts.verify.crash import Leftovers
+from scripts.verify.framework import Bench, Scenario, perform
+from scripts.verify.site import PROTOCOL, site
+
+
+@pytest.fixture(scope="module")
+def bench(stacks: Path, stack: LocalStack) -> Iterator[Bench]:
+    """The shared stack comes first, so that its warm-up does not run beside this one's."""
+    with Bench(Steps(quiet=True), stacks) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    "scenario", [terminal_cleanup.SCENARIO, ownership_fencing.SCENARIO], ids=lambda s: s.name
+)
+def test_the_run_holds_and_the_control_shows_the_harm(bench: Bench, scenario: Scenario) -> None:
+    report = perform(scenario, bench)
+    seen = [each for part in report.parts for each in part.expectations]
+    assert [each for each in seen if not each.ok] == []
+    assert report.ok
+
+
+def test_a_worker_without_its_condition_fails_ownership_fencing(bench: Bench) -> None:
+    with site(bench, "unfenced") as here:
+        careless = replace(here.world, store=here.store(ownership_fencing.unfenced))
+        seen = list(ownership_fencing.swapped(bench, here, careless))
+    wrong = [each.what for each in seen if not each.ok]
+    assert "records the old worker wrote after that" in wrong
+    assert "the new job, and records changed other than by each as far as it came" in wrong
+
+
+def test_leftovers_are_found(bench: Bench) -> None:
+    """A queued job holds a subject, a slot and a message."""
+    with site(bench, "leftovers") as here:
+        before = Leftovers.of(here.stack)
+        here.submit(here.load(2), "left")
+        after = Leftovers.of(here.stack)
+        assert after.any
+        assert after.subjects == before.subjects + 1
+        assert after.slots == before.slots + 1
+        assert after.messages == before.messages + 1
+
+
+def test_parts_share_one_stack(bench: Bench) -> None:
+    assert bench.shared("protocol", settings=PROTOCOL) is bench.shared(
+        "protocol", settings=PROTOCOL
+    )

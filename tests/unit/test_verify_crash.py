@@ -1,0 +1,82 @@
+"""How the crash scenario judges rows: each of its claims can fail."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from handlers.jobs.model import Lane
+from handlers.jobs.states import State
+from scripts.load.ledger import JobRow
+from scripts.load.plan import Planned
+from scripts.load.truth import Ran
+from scripts.verify.chaos import Plan, regions
+from scripts.verify.crash import Leftovers, all_done, nothing_left
+
+IDS = ("a", "b", "c")
+DONE = JobRow(
+    id="1",
+    tenant="t",
+    subject="s",
+    lane=Lane.BULK,
+    state=State.SUCCEEDED,
+    total=3,
+    position=3,
+    succeeded=3,
+    failed=0,
+    skipped=0,
+    attempt=2,
+    created_at=1,
+)
+NOTHING = Leftovers(subjects=0, slots=0, dispatches=0, messages=0, dead_letters=0)
+
+
+def judged(*rows: JobRow) -> bool:
+    [seen] = all_done([Ran(Planned("t", "s", IDS, Decimal(1)), row) for row in rows])
+    return seen.ok
+
+
+def test_jobs_that_did_everything_are_done() -> None:
+    assert judged(DONE, DONE)
+
+
+@pytest.mark.parametrize(
+    "off",
+    [
+        {"state": State.FAILED},
+        {"state": State.RUNNING},
+        {"position": 2},
+        {"succeeded": 2, "failed": 1},
+        {"succeeded": 2, "skipped": 1},
+        {"total": 2, "position": 2, "succeeded": 2},
+    ],
+)
+def test_one_job_that_did_not_is_seen(off: dict[str, object]) -> None:
+    assert not judged(DONE, DONE.model_copy(update=off))
+
+
+def test_nothing_left_is_fine() -> None:
+    assert not NOTHING.any
+    assert all(each.ok for each in nothing_left(NOTHING))
+
+
+@pytest.mark.parametrize("name", ["subjects", "slots", "dispatches", "messages", "dead_letters"])
+def test_anything_left_is_seen(name: str) -> None:
+    left = Leftovers(**{**vars(NOTHING), name: 1})
+    assert left.any
+    assert sum(not each.ok for each in nothing_left(left)) == 1
+
+
+def test_a_seed_is_one_plan_and_all_of_it_happens_in_time() -> None:
+    one = Plan.of(7, ends=40, kills=8, stops=4)
+    assert one == Plan.of(7, ends=40, kills=8, stops=4)
+    assert one != Plan.of(8, ends=40, kills=8, stops=4)
+    assert (len(one.kills), len(one.stops)) == (8, 4)
+    assert all(0 < at < one.ends for at in (*one.kills, *one.stops, *one.recovery_down))
+
+
+def test_jobs_run_on_records_that_no_other_job_touches_meanwhile() -> None:
+    """Otherwise one could fail a record because the other keeps changing it."""
+    keys = [(region.tenant, id_) for region in regions() for id_ in region.ids]
+    assert len(keys) == len(set(keys))
