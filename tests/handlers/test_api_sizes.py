@@ -90,6 +90,49 @@ def test_c54_odd_ids_and_subjects_come_through_as_they_are(stack: Deployment, id
     assert stack.prices([id_]) == {11}
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["\\u0000", "\\u000b", "a\\nb", "\\u007f", "\\u0085", "\\ud800", "x\\udc00y", "\\udc00\\ud800"],
+)
+@pytest.mark.parametrize("where", ["ids[2]", "subject"])
+def test_c54_what_no_message_or_key_can_carry_is_refused_at_once(
+    stack: Deployment, where: str, text: str
+) -> None:
+    body = json.dumps(job(["a", "b", "HERE"], "products"))
+    if where == "subject":
+        body = json.dumps(job(["a"], "HERE"))
+    before = stack.everything()
+    answer = stack.call("POST", "/v1/jobs", body.replace("HERE", text))
+    assert (answer.status, answer.body["field"]) == (400, where)
+    assert stack.everything() == before
+
+
+def test_c55_ids_and_subjects_that_look_alike_stay_apart(stack: Deployment) -> None:
+    ids = ["007", "07", "7", " 7 ", "1e5", "100000", "7.0"]
+    for id_ in ids:
+        stack.made.dynamodb.put_item(
+            TableName="records",
+            Item={"tenant": {"S": "acme"}, "id": {"S": id_}, "price": {"N": "10"}},
+        )
+    first = stack.create(ids[:3], "00123")
+    second = stack.create(ids[3:], "123")
+    assert (first.status, second.status) == (202, 202)
+    assert (first.body["subject"], second.body["subject"]) == ("00123", "123")
+    stored = [stack.job(answer.body["id"]).ids for answer in (first, second)]
+    assert stored == [tuple(ids[:3]), tuple(ids[3:])]
+    stack.run()
+    stack.run()
+    found = stack.world.records.read("acme", ids)
+    assert {id_: record.fields["price"] for id_, record in found.items()} == dict.fromkeys(ids, 11)
+
+
+@pytest.mark.parametrize("number", ["7", "7.0", "1e5", "true", "null", '["7"]'])
+def test_c55_a_number_is_no_id(stack: Deployment, number: str) -> None:
+    body = json.dumps(job(["a", "HERE"])).replace('"HERE"', number)
+    answer = stack.call("POST", "/v1/jobs", body)
+    assert (answer.status, answer.body["field"]) == (400, "ids[1]")
+
+
 @pytest.mark.parametrize("ids", [[], None, [""], "absent"])
 def test_c59_nothing_selected_touches_nothing(stack: Deployment, ids: object) -> None:
     stack.fill(3)

@@ -138,3 +138,15 @@ def test_a_sample_that_is_none_is_refused(tmp_path: Path, content: bytes) -> Non
     file = tmp_path / "ids"
     file.write_bytes(content)
     assert CliRunner().invoke(app, ["payload-budget", "--sample", str(file)]).exit_code == 2
+
+
+def test_the_page_about_sizes_has_these_numbers() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sizes.md").read_text(encoding="utf-8")
+    printed = run()
+    rounded = {"lambda_event", "job_item", "transaction"}
+    for row in printed["rows"]:
+        assert f"{row['limit']:,}" in page, row["layer"]
+        if row["used"] is not None and row["layer"] not in rounded:
+            assert f"{row['used']:,}" in page, row["layer"]
+    for number in (sizes.BODY, printed["max_ids"], run("--id-length", "256")["max_ids"]):
+        assert f"{number:,}" in page
