@@ -30,12 +30,15 @@ def config(
     them; the rules retry on top of that. signature: its version, where the SDK's choice is not
     good enough.
     """
+    # Every value is checked where it is made (``jobs.wellformed``, ``jobs.values``); the SDK's own
+    # walk over a hundred writes costs as much as sending them.
     return Config(
         connect_timeout=CONNECT_TIMEOUT,
         read_timeout=READ_TIMEOUT + (LONGEST_POLL if long_poll else 0),
         retries={"mode": "standard", "total_max_attempts": attempts},
         max_pool_connections=connections,
         tcp_keepalive=True,
+        parameter_validation=False,
         user_agent_extra="fairlane",
         signature_version=signature,
     )

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from . import effects, transactions
+from .ahead import Chunk, ReadAhead
 from .errors import OwnershipLost, Transient, Why
 from .limits import MAX_CHUNK
 from .measures import Measure
@@ -51,25 +52,42 @@ class Walker:
 
         Raises OwnershipLost, Transient (a dependency keeps failing), JobFailed.
         """
-        size = min(self.world.limits.chunk_size, MAX_CHUNK)
+        ahead = ReadAhead(self.world, partial(self._read, job))
+        try:
+            return self._walk(job, ahead)
+        except Stopped as stopped:
+            return stopped.walked
+        finally:
+            ahead.close()
+
+    def _walk(self, job: Job, ahead: ReadAhead) -> Walked:
         cursor: IdCursor | None = None if job.walked_to_its_end else job.cursor
         while cursor is not None:
             if stop := self.should_stop(job):
                 return Walked(job, stop)
-            part = insist(self.world, partial(self.source.after, cursor, size))
-            if not part.entries:
-                cursor = part.next
-                continue
             started = self.world.runtime.now()
+            chunk = ahead.take(cursor)
+            entries = chunk.part.entries
+            cursor = chunk.part.next
+            if not entries:
+                continue
+            if cursor is not None:
+                ahead.start(cursor)
             before = job
-            try:
-                job = self._settle(job, part.entries, self._plan(job, part.entries))
-            except Stopped as stopped:
-                return stopped.walked
+            job = self._settle(job, entries, dict(chunk.plans))
             self._measure(before, job, started)
-            whole = job.cursor == part.entries[-1].cursor
-            cursor = part.next if whole else job.cursor
+            if job.cursor != entries[-1].cursor:
+                cursor = job.cursor
         return self._ended(job)
+
+    def _read(self, job: Job, cursor: IdCursor) -> Chunk:
+        """The next ids, and what is to happen to their records. Raises Transient, JobFailed."""
+        size = min(self.world.limits.chunk_size, MAX_CHUNK)
+        part = insist(self.world, partial(self.source.after, cursor, size))
+        ids = list(dict.fromkeys(entry.id for entry in part.entries))
+        if not ids:
+            return Chunk(part, {})
+        return Chunk(part, insist(self.world, lambda: plan(self.world, job, self.work, ids)))
 
     def _ended(self, job: Job) -> Walked:
         """Nothing is left; if nobody knew how much there would be, note how much there was."""
@@ -90,10 +108,6 @@ class Walker:
                     return stopped.walked
             raise OwnershipLost from rejected
         return Walked(job.model_copy(update={"total": job.position}), None)
-
-    def _plan(self, job: Job, entries: Sequence[Entry]) -> dict[str, Plan]:
-        ids = list(dict.fromkeys(entry.id for entry in entries))
-        return insist(self.world, lambda: plan(self.world, job, self.work, ids))
 
     def _settle(self, job: Job, entries: Sequence[Entry], plans: dict[str, Plan]) -> Job:
         """Commit the entries, in pieces if the store will not take them at once."""

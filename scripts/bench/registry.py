@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import effects
+from . import chunk_loop, effects
 from .framework import Bench
 
-BENCHES: Final[tuple[Bench, ...]] = (effects.BENCH,)
+BENCHES: Final[tuple[Bench, ...]] = (chunk_loop.BENCH, effects.BENCH)

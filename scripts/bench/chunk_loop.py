@@ -1,0 +1,135 @@
+"""The chunk loop beside a bare loop that sends the same transactions to the same database."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from statistics import median
+from typing import Any, Final
+
+from handlers.aws.job_store import DynamoStore
+from handlers.jobs import transactions
+from handlers.jobs.attempt import Worker
+from handlers.jobs.ending import end_job
+from handlers.jobs.leaving import Ending
+from handlers.jobs.model import Counts, Job, Lane
+from handlers.jobs.outcomes import act
+from handlers.jobs.ports import World
+from handlers.jobs.reading import read_job
+from handlers.jobs.run import on_message
+from handlers.jobs.states import State
+from scripts.load import own
+from scripts.local.clients import Clients
+from scripts.local.errors import LocalError
+from scripts.local.steps import Steps
+from scripts.ops.deployment import deployment
+from scripts.verify.site import stand_still
+
+from .framework import Bench, Measured, compare
+from .jobs import TENANT, load, queued
+
+AT_LEAST: Final = 0.85
+CHUNK: Final = 96
+CHUNKS: Final = 20
+ROUNDS: Final = 6
+
+
+def run(steps: Steps) -> Measured:
+    stack = own.up("bench-chunks", steps=steps, workers=0, records=False)
+    with own.taken_down(stack, steps=steps):
+        stand_still(stack)
+        world: World = replace(deployment(None, stack.name).world, sinks={})
+        ids = load(world, CHUNK * CHUNKS)
+        with steps.step("The chunk loop and a bare loop", 2 * ROUNDS + 2) as advance:
+
+            def fairlane() -> float:
+                seconds = _fairlane(world, ids)
+                advance(1)
+                return len(ids) / seconds
+
+            def bare() -> float:
+                seconds = _bare(world, stack.clients, ids)
+                advance(1)
+                return len(ids) / seconds
+
+            fairlane()  # connections and imports
+            bare()
+            ours, theirs = compare(fairlane, bare, ROUNDS)
+    return Measured(
+        ratio=median(ours) / median(theirs),
+        at_least=AT_LEAST,
+        figures={
+            "records/s of the chunk loop": median(ours),
+            "records/s of a bare loop": median(theirs),
+        },
+    )
+
+
+BENCH: Final = Bench(
+    "chunk-loop",
+    "Records per second of a bulk job, of a bare loop that sends the same transactions",
+    run,
+)
+
+
+def _fairlane(world: World, ids: list[str]) -> float:
+    """Seconds of the whole attempt: begin, every chunk with its read, end."""
+    job, delivery = queued(world, ids)
+    start = time.perf_counter()
+    decision = on_message(world, delivery, Worker("bench"))
+    seconds = time.perf_counter() - start
+    act(world.queues[Lane.BULK], delivery, decision)
+    _must_have_succeeded(world, job)
+    return seconds
+
+
+def _bare(world: World, clients: Clients, ids: list[str]) -> float:
+    """Seconds of sending the same chunk transactions, made beforehand, one after another."""
+    job, delivery = queued(world, ids)
+    began, begun = transactions.begin(
+        world, job, worker="bench", receipt=delivery.receipt, expired=None
+    )
+    world.store.transact("begin", list(began.writes.values()))
+    requests, done = _requests(world, begun, ids)
+    start = time.perf_counter()
+    for number, request in enumerate(requests):
+        clients.dynamodb.transact_write_items(
+            TransactItems=request, ClientRequestToken=f"{begun.id}-{number}"
+        )
+    seconds = time.perf_counter() - start
+    end_job(world, done, Ending(State.SUCCEEDED))
+    world.queues[Lane.BULK].delete(delivery.receipt)
+    _must_have_succeeded(world, job)
+    return seconds
+
+
+def _requests(world: World, job: Job, ids: list[str]) -> tuple[list[list[Any]], Job]:
+    """The transactions of every chunk, and the job as it is after the last one."""
+    if not isinstance(world.store, DynamoStore):
+        raise TypeError(f"a bench of {type(world.store).__name__}")
+    requests = []
+    for at in range(0, len(ids), CHUNK):
+        chunk = ids[at : at + CHUNK]
+        records = world.records.read(TENANT, chunk)
+        changes = [
+            world.records.change(record, {"n": int(str(record.fields["n"])) + 1}, job.id)
+            for record in records.values()
+        ]
+        after = job.model_copy(update={"position": job.position + len(chunk)})
+        commit = transactions.commit_chunk(
+            job,
+            position=after.position,
+            cursor=after.position,
+            counts=Counts(succeeded=len(chunk)),
+            records=changes,
+            outcomes=None,
+        )
+        requests.append(world.store.actions(list(commit.writes.values())))
+        job = after
+    return requests, job
+
+
+def _must_have_succeeded(world: World, job: Job) -> None:
+    now = read_job(world, job.id)
+    if now is None or now.state is not State.SUCCEEDED or now.succeeded != now.total:
+        raise LocalError(f"a job of the bench did not succeed: {now}")

@@ -1,0 +1,45 @@
+"""What several benches need: records, and a bulk job over them in this process."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handlers.jobs.model import Job, Lane
+from handlers.jobs.ports import Delivery, World
+from handlers.jobs.requests import accept
+from handlers.jobs.store import Key, Put, Table
+from handlers.jobs.submit import Created, submit
+from scripts.local.errors import LocalError
+
+TENANT: Final = "bench"
+LOADED_AT_ONCE: Final = 50
+
+
+def load(world: World, count: int) -> list[str]:
+    """Write so many records; returns their ids."""
+    ids = [f"record-{number:05}" for number in range(count)]
+    for at in range(0, count, LOADED_AT_ONCE):
+        writes = [
+            Put(
+                Key(TENANT, id_, Table.RECORDS),
+                {"n": 0, "version": 1, "name": f"A record called {id_}", "city": "Somewhere"},
+            )
+            for id_ in ids[at : at + LOADED_AT_ONCE]
+        ]
+        world.store.transact("load", writes)
+    return ids
+
+
+def queued(world: World, ids: list[str]) -> tuple[Job, Delivery]:
+    """A bulk job that adds one to each record, and its message, received."""
+    body = {
+        "operation": "adjust_number",
+        "subject": "bench",
+        "params": {"field": "n", "add": 1},
+        "ids": ids,
+    }
+    created = submit(world, TENANT, accept(body, world.operations, max_ids=len(ids)))
+    if not isinstance(created, Created):
+        raise LocalError(f"the bench is in its own way: {created}")
+    [delivery] = world.queues[Lane.BULK].receive(1, 20)
+    return created.job, delivery
