@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from . import items
+from .events import Happened, event_rows
 from .model import EndReason, Job, Lane, Lease, Waiting
 from .states import State
 from .store import Equals, Update
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from .store import Value, When, Write
 
 
-DONE_WITH_PAYLOAD: Final = frozenset({State.SUCCEEDED, State.SETTLING, State.CANCELLED})
+DONE_WITH_PAYLOAD: Final = frozenset({State.SUCCEEDED, State.CANCELLED})
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,11 @@ class Ending:
     """False for a superseded job, whose clean-up must not touch the newer lease."""
     settles_to: State | None = None
     """With SETTLING, how it ends when the last effect is done."""
+
+    @property
+    def for_good(self) -> State:
+        """The end state, once effects are done."""
+        return self.settles_to or self.state
 
 
 def end(world: World, job: Job, ending: Ending, *, unless_held: bool = False) -> Transaction:
@@ -72,7 +78,20 @@ def end(world: World, job: Job, ending: Ending, *, unless_held: bool = False) ->
     )
     writes |= leave_slot(job, when=NOBODY_HELD if unless_held else ())
     writes |= one_less(job)
+    if ending.state.terminal:
+        writes |= event_rows(world, _ended(world, job, ending), Happened.ENDED)
     return Transaction(f"end_{ending.state.value.lower()}", writes)
+
+
+def _ended(world: World, job: Job, ending: Ending) -> Job:
+    return job.model_copy(
+        update={
+            "state": ending.state,
+            "end_reason": ending.reason,
+            "finished_at": world.runtime.now(),
+            "waiting_reason": None,
+        }
+    )
 
 
 def _end_attributes(world: World, job: Job, ending: Ending) -> dict[str, Value]:
@@ -85,7 +104,7 @@ def _end_attributes(world: World, job: Job, ending: Ending) -> dict[str, Value]:
         }
     if ending.state is State.SETTLING and job.effects_open == 0:
         attributes["waiting_reason"] = Waiting.EFFECTS_PARKED.value
-    return attributes | cleanup_note(world, replace_state(job, ending.state))
+    return attributes | cleanup_note(world, replace_state(job, ending.for_good))
 
 
 def _effects_as_judged(job: Job, ending: Ending) -> When:

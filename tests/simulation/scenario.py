@@ -31,7 +31,7 @@ from handlers.memory.payload_store import MemoryPayloadStore
 from handlers.memory.record_store import MemoryRecordStore
 
 from . import faults as faults_
-from . import verdict, wires
+from . import outside, verdict, wires
 from .hub import Hub, Killed, Process, SimRuntime, TrueClock
 from .watch import OVER, Violation, Watch, WatchedStore
 
@@ -59,8 +59,14 @@ TIMING: Final = Timing(
     lost_after=60,
     retry_base=1,
     retry_cap=8,
+    effect_grace=5,
+    effect_claim=10,
+    effect_retry_base=1,
+    effect_retry_cap=8,
     history=3600,
 )
+TOLD: Final = 0.5
+"""How many seeds have something outside that has to hear of changes."""
 MAX_FUNCTIONS: Final = 3
 SLOTS: Final = 2
 """Jobs a bulk worker runs at once."""
@@ -85,7 +91,9 @@ def bump(fields: Fields, parameters: BaseModel) -> Outcome:
             return Fail("no number")
 
 
-BUMP: Final = Operation("bump", NoParameters, bump, lambda _: frozenset({"n"}))
+BUMP: Final = Operation(
+    "bump", NoParameters, bump, lambda _: frozenset({"n"}), sinks=(outside.NAME,)
+)
 
 
 @dataclass
@@ -146,6 +154,9 @@ class Scenario:
             for lane in Lane
         }
         self.payloads = MemoryPayloadStore()
+        # Chance of its own, so that seeds are what they were without it.
+        told = Random(f"outside {self.seed}").random() < TOLD  # noqa: S311  repeatable
+        self.outside = outside.Outside() if told else None
         self.watch = Watch(self.hub, self.store, self.queues, TIMING, self.limits, int(SKEW * 1000))
         self.watch.stale_deletes_work = self.random.random() < 0.3
         self.requests: list[Request] = []
@@ -168,6 +179,9 @@ class Scenario:
             self.subjects[tenant, f"s{number}"] = ids
             for index, id_ in enumerate(ids):
                 self._new_record(tenant, ids, index, id_)
+        if self.outside is not None:
+            for key, item in self.store.all_items().items():
+                self.outside.put(key.pk, key.sk, *outside.about(item))
         self.store.watch = self.watch
 
     def _new_record(self, tenant: str, ids: list[str], index: int, id_: str) -> None:
@@ -185,6 +199,8 @@ class Scenario:
 
     def world_of(self, process: Process) -> World:
         line = wires.Line(self.hub, process, self.faults)
+        told = self.outside
+        sink = None if told is None else outside.SimSink(line, told, self.watch)
         return World(
             store=wires.SimStore(line, self.store, self.watch),
             records=wires.SimRecords(line, self.records),
@@ -199,6 +215,7 @@ class Scenario:
             timing=TIMING,
             limits=self.limits,
             due_shards=self.shards,
+            sinks={} if sink is None else {outside.NAME: sink},
         )
 
     def process(self, kind: str) -> Process:
@@ -383,6 +400,8 @@ class Scenario:
         self.store.transact(
             "outside", [Put(key, {**item, "o": self.hub.now, "version": version + 1})]
         )
+        if self.outside is not None:
+            self.outside.put(key.pk, key.sk, *outside.about(self.store.peek(key)))
         self.hub.note("outside write", key.sk)
 
     def _lose_payload(self) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from handlers.jobs.store import Table
 
+from .outside import about
 from .watch import OVER, int_of, short
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def judge(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield from _job(scenario, job)
     yield from _requests(scenario)
     yield from _counters(scenario)
+    yield from _outside(scenario)
 
 
 def _job(scenario: Scenario, job: Item) -> Iterator[tuple[str, str]]:
@@ -113,6 +115,21 @@ def _counters(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for key, item in scenario.store.all_items().items():
         if key.sk.startswith("SLOTS") and (item.get("in_flight") or item.get("held")):
             yield "3", f"{key.pk} {key.sk} still counts {item}"
+
+
+def _outside(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Rule 4."""
+    if scenario.outside is None:
+        return
+    records = {
+        (key.pk, key.sk): about(item)
+        for key, item in scenario.store.all_items().items()
+        if key.table is Table.RECORDS
+    }
+    documents = scenario.outside.documents
+    for key in sorted(records.keys() | documents.keys()):
+        if records.get(key) != documents.get(key):
+            yield "4", f"{key} is {records.get(key)} in the table, {documents.get(key)} outside"
 
 
 def number_of(job: Item) -> int:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .hub import Hub, Thread
 
 OVER: Final = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
+DONE: Final = OVER | {"SETTLING"}
+"""States of jobs that hold neither subject nor slot."""
 WORKED_ON: Final = frozenset({"RUNNING", "CANCELLING", "PAUSING"})
 
 
@@ -272,7 +274,7 @@ class Watch:
         active = [
             job
             for job in self.jobs.values()
-            if job["tenant"] == tenant and job["subject"] == subject and job["state"] not in OVER
+            if job["tenant"] == tenant and job["subject"] == subject and job["state"] not in DONE
         ]
         lease = self.store.peek(lease_key(tenant, subject))
         holder = lease.get("job_id")
@@ -298,7 +300,7 @@ class Watch:
             slots = self.store.peek(Key(f"TENANT#{tenant}", f"SLOTS#{lane}"))
             jobs = [j for j in self.jobs.values() if j["tenant"] == tenant and j["lane"] == lane]
             for job in jobs:
-                due = job["state"] not in OVER and job["state"] != "PAUSED" and not held(job)
+                due = job["state"] not in DONE and job["state"] != "PAUSED" and not held(job)
                 if job.get("has_slot") is not due:
                     self.wrong("3", f"{action}: job {short(str(job['id']))} slot is {not due}")
             flying, waiting = int_of(slots, "in_flight"), int_of(slots, "held")
@@ -316,8 +318,7 @@ class Watch:
     def _active(self, action: str, tenant: str, *, more: bool) -> None:
         item = self.store.peek(Key(f"TENANT#{tenant}", "ACTIVE"))
         counted = int_of(item, "jobs")
-        over = OVER | {"SETTLING"}
-        real = sum(j["tenant"] == tenant and j["state"] not in over for j in self.jobs.values())
+        real = sum(j["tenant"] == tenant and j["state"] not in DONE for j in self.jobs.values())
         if counted != real:
             self.wrong("3", f"{action}: {tenant} counts {counted} active jobs, not {real}")
         limit = item.get("own_limit", self.limits.max_active_jobs_per_tenant)

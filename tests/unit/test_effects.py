@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import BaseModel
 
-from handlers.jobs import effect_rows, effects
+from handlers.jobs import control, effect_rows, effects
 from handlers.jobs.attempt import Worker
 from handlers.jobs.effects import Delivered
 from handlers.jobs.errors import Refused, Transient
 from handlers.jobs.limits import Limits
-from handlers.jobs.model import Change, Job, Lane, Operation, Outcome, Waiting
+from handlers.jobs.model import Change, EndReason, Job, Lane, Operation, Outcome, Waiting
 from handlers.jobs.outcomes import DeleteMessage
 from handlers.jobs.reading import read_job
 from handlers.jobs.recover import Recovery
@@ -204,3 +204,25 @@ def test_what_is_done_is_noted_before_recovery_would_do_it_again() -> None:
     job = run_job(world, 50)
     assert (job.state, job.effects_done) == (State.SUCCEEDED, 10)
     assert index.keys == [f"{job.id}:{position}" for position in range(0, 50, 5)]
+
+
+def test_a_job_that_settles_to_failed_keeps_its_ids_for_a_retry() -> None:
+    index = Index(failures=1)
+    world = a_world(index)
+    ids = [f"r{n:05}" for n in range(5000)]
+    world.records.load(TENANT, {ids[0]: {"n": 1, "version": 1}, ids[1]: {"n": "x", "version": 1}})
+    content = {"operation": "bump", "subject": "s", "ids": ids, "tolerated_failure_percent": 0}
+    created = submit(world, TENANT, accept(content, world.operations, max_ids=5000))
+    assert isinstance(created, Created)
+    assert created.job.payload is not None
+    [delivery] = world.queues[Lane.BULK].receive(1, 0)
+    assert isinstance(on_message(world, delivery, Worker("w")), DeleteMessage)
+    job = now(world, created.job.id)
+    assert (job.state, job.settles_to) == (State.SETTLING, State.FAILED)
+    recover(world, 3)
+    assert now(world, job.id).state is State.FAILED
+    assert isinstance(control.retry(world, TENANT, job.id), Job)
+    [delivery] = world.queues[Lane.BULK].receive(1, 0)
+    assert isinstance(on_message(world, delivery, Worker("w")), DeleteMessage)
+    ended = now(world, job.id)
+    assert (ended.state, ended.end_reason) == (State.FAILED, EndReason.TOO_MANY_FAILED)
