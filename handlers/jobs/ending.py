@@ -8,7 +8,6 @@ from . import items, leaving, placing
 from .cleanup import clean_up
 from .dispatching import send_now
 from .errors import Transient, Undecodable
-from .events import tell_now
 from .leaving import Ending
 from .measures import Measure
 from .model import EndReason, Job, Lane
@@ -20,7 +19,6 @@ from .tenants import SLOTS
 
 if TYPE_CHECKING:
     from .ports import World
-    from .transactions import Transaction
 
 MAX_ADMITTED: Final = 10
 """Held jobs one call admits; more than one is only free when limits were raised."""
@@ -45,17 +43,16 @@ def end_job(world: World, job: Job, ending: Ending) -> Job:
     """
     others_wait = False
     try:
-        transaction = _end(world, job, ending, unless_held=True)
+        _end(world, job, ending, unless_held=True)
     except Rejected as rejected:
         if set(rejected.reasons) != {SLOTS}:
             raise
         others_wait = True
-        transaction = _end(world, job, ending, unless_held=False)
+        _end(world, job, ending, unless_held=False)
     ended = _ended(world, job, ending)
     _measure(world, ended)
     if others_wait:
         admit_held(world, job.tenant, job.lane)
-    tell_now(world, transaction)
     try:
         clean_up(world, ended)
     except Transient as error:
@@ -64,7 +61,7 @@ def end_job(world: World, job: Job, ending: Ending) -> Job:
     return ended.model_copy(update={"cleanup": False})
 
 
-def _end(world: World, job: Job, ending: Ending, *, unless_held: bool) -> Transaction:
+def _end(world: World, job: Job, ending: Ending, *, unless_held: bool) -> None:
     transaction = leaving.end(world, job, ending, unless_held=unless_held)
 
     def applied() -> bool:
@@ -73,7 +70,6 @@ def _end(world: World, job: Job, ending: Ending, *, unless_held: bool) -> Transa
         return now is not None and now.state in states and now.fence == job.fence
 
     carry_out(world, transaction, applied)
-    return transaction
 
 
 def _ended(world: World, job: Job, ending: Ending) -> Job:
@@ -142,5 +138,4 @@ def _admit(world: World, job: Job) -> bool:
     except Rejected as rejected:
         return SLOTS not in rejected.reasons
     send_now(world, after)
-    tell_now(world, transaction)
     return True
