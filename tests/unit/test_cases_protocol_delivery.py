@@ -22,7 +22,7 @@ from handlers.jobs.reading import read_lease
 from handlers.jobs.run import on_message
 from handlers.jobs.states import State
 from handlers.jobs.submit import Busy, Created
-from handlers.jobs.timing import SECOND, LaneTiming, ms
+from handlers.jobs.timing import HOUR, SECOND, LaneTiming, ms
 from handlers.memory.lane_queue import MemoryLaneQueue
 from handlers.memory.record_store import MemoryRecordStore
 from tests.support.process import Killed, die, nth, process
@@ -67,8 +67,9 @@ def slow(world: MemoryWorld, takes: int) -> MemoryWorld:
 def consume(world: MemoryWorld, name: str, over: Callable[[], bool]) -> list[Delivery]:
     """Receive one message after another and settle each; returns what was received."""
     taken = []
-    queue = world.queues[BULK]
+    queue, begun = world.queues[BULK], world.runtime.now()
     while not over():
+        assert world.runtime.now() < begun + HOUR, "it never ends"
         for delivery in queue.receive(1, 1):
             taken.append(delivery)
             act(queue, delivery, on_message(world, delivery, Worker(name)))
