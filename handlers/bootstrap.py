@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,12 @@ import boto3
 from .aws.clients import config
 from .aws.job_store import DynamoStore
 from .aws.lane_queue import SqsLaneQueue
+from .aws.lazy import LazyListener, LazyQuery, LazySink
 from .aws.record_store import DynamoRecordStore
 from .aws.runtime import SystemRuntime
 from .aws.table_query import TableQuery
+from .jobs.events import ADDRESS
+from .jobs.events import EVENT_BUS as JOBS_BUS
 from .jobs.model import Lane
 from .jobs.ports import World
 from .jobs.record_schema import RecordSchema
@@ -31,11 +34,8 @@ if TYPE_CHECKING:
     from opensearchpy import OpenSearch
     from opensearchpy.serializer import Serializer
 
-    from .jobs.effects import Batch, Delivered
-    from .jobs.filters import Filter
     from .jobs.ports import (
-        Count,
-        Matches,
+        Listener,
         PayloadStore,
         RecordQuery,
         Runtime,
@@ -55,14 +55,21 @@ def work_settings() -> WorkSettings:
 
 
 @cache
-def world(service: str, *, long_poll: bool = False, connections: int = 10) -> World:
+def world(
+    service: str, *, long_poll: bool = False, connections: int = 10, addresses: bool = False
+) -> World:
     """Every port on AWS, as this process's environment says.
 
     service: the deployed part's name in logs. long_poll, connections: see ``aws.clients.config``.
+    addresses: calls the addresses that requests name.
     """
     settings = work_settings()
     telemetry = EmfTelemetry(namespace=settings.metrics_namespace, service=service)
-    return make_world(settings, telemetry, long_poll=long_poll, connections=connections)
+    made = make_world(settings, telemetry, long_poll=long_poll, connections=connections)
+    if addresses and settings.effects.notify:
+        told = LazyListener(lambda: _address_listener(settings.effects, made.runtime))
+        made = replace(made, listeners={**made.listeners, ADDRESS: told})
+    return made
 
 
 def make_world(
@@ -95,6 +102,8 @@ def make_world(
         limits=settings.limits,
         due_shards=settings.due_shards,
         sinks=sinks_of(settings.effects, schema, runtime, connections=connections),
+        listeners=_listeners(settings.effects, runtime),
+        address_problem=_address_problem(settings.effects),
         query=_query_of(settings, schema, dynamodb, connections),
         uploads=_LazyUploads(settings.payload_bucket, settings.limits.max_upload_bytes),
     )
@@ -108,14 +117,45 @@ def sinks_of(
     url, hook, bus = settings.search_url, settings.webhook_url, settings.event_bus
     sinks: dict[str, Sink] = {}
     if url is not None:
-        sinks[SEARCH_INDEX] = _Lazy(
+        sinks[SEARCH_INDEX] = LazySink(
             lambda: _search_index(url, settings, schema, runtime, connections)
         )
     if hook is not None:
-        sinks[WEBHOOK] = _Lazy(lambda: _webhook(hook, settings, runtime))
+        sinks[WEBHOOK] = LazySink(lambda: _webhook(hook, settings, runtime))
     if bus is not None:
-        sinks[EVENT_BUS] = _Lazy(lambda: _event_bus(bus))
+        sinks[EVENT_BUS] = LazySink(lambda: _event_bus(bus))
     return sinks
+
+
+def _listeners(settings: EffectSettings, runtime: Runtime) -> Mapping[str, Listener]:
+    bus = settings.event_bus
+    return {} if bus is None else {JOBS_BUS: LazyListener(lambda: _bus_listener(bus, runtime))}
+
+
+def _bus_listener(bus: str, runtime: Runtime) -> Listener:
+    from .effects.lifecycle import BusListener  # noqa: PLC0415  see sinks_of
+
+    return BusListener(boto3.client("events", config=config(attempts=1)), bus, runtime)
+
+
+def _address_listener(settings: EffectSettings, runtime: Runtime) -> Listener:
+    from .effects.lifecycle import AddressListener  # noqa: PLC0415  see sinks_of
+    from .effects.secret import Secret  # noqa: PLC0415
+
+    secret = Secret(_secret_reader(settings), runtime)
+    return AddressListener(secret, runtime, loopback=settings.webhook_loopback)
+
+
+def _address_problem(settings: EffectSettings) -> Callable[[str], str | None] | None:
+    if not settings.notify:
+        return None
+
+    def problem(url: str) -> str | None:
+        from .effects.addresses import problem_of  # noqa: PLC0415  see sinks_of
+
+        return problem_of(url, loopback=settings.webhook_loopback)
+
+    return problem
 
 
 def _search_index(
@@ -146,7 +186,7 @@ def _query_of(
     settings: WorkSettings, schema: RecordSchema, dynamodb: DynamoDBClient, connections: int
 ) -> RecordQuery:
     if settings.query.source == "search":
-        return _LazyQuery(lambda: _search_query(settings, schema, connections))
+        return LazyQuery(lambda: _search_query(settings, schema, connections))
     return TableQuery(dynamodb, settings.records_table, schema)
 
 
@@ -181,41 +221,6 @@ def _event_bus(bus: str) -> Sink:
     from .effects.event_bus import EventBus  # noqa: PLC0415
 
     return EventBus(boto3.client("events", config=config()), bus)
-
-
-@dataclass
-class _Lazy:
-    """``Sink`` that is made when it is first needed. Two threads may make one each; one stays."""
-
-    make: Callable[[], Sink]
-
-    def deliver(self, batch: Batch) -> Delivered:
-        return self._sink.deliver(batch)
-
-    @cached_property
-    def _sink(self) -> Sink:
-        return self.make()
-
-
-@dataclass
-class _LazyQuery:
-    """``RecordQuery`` whose client is made when it is first needed."""
-
-    make: Callable[[], RecordQuery]
-
-    @property
-    def sorts(self) -> frozenset[str]:
-        return self._query.sorts
-
-    def page(self, tenant: str, filter_: Filter, cursor: str | None, limit: int) -> Matches:
-        return self._query.page(tenant, filter_, cursor, limit)
-
-    def count(self, tenant: str, filter_: Filter, at_most: int) -> Count:
-        return self._query.count(tenant, filter_, at_most)
-
-    @cached_property
-    def _query(self) -> RecordQuery:
-        return self.make()
 
 
 class _LazyUploads:

@@ -22,8 +22,8 @@ def handler(_event: object, context: LambdaContext) -> dict[str, int]:
     def out_of_time() -> bool:
         return context.get_remaining_time_in_millis() < RESERVE_MS
 
-    return Recovery(world(SERVICE), out_of_time).run()
+    return Recovery(world(SERVICE, addresses=True), out_of_time).run()
 
 
 if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
-    world(SERVICE)
+    world(SERVICE, addresses=True)

@@ -76,16 +76,19 @@ class EffectSettings(BaseModel):
     webhook_loopback: bool = False
     """For development: the webhook is on loopback, and may be http."""
     event_bus: str | None = None
-    """Name or ARN of an EventBridge bus."""
+    """Name or ARN of an EventBridge bus: hears of changed records, and of jobs."""
+    notify: bool = False
+    """A request may name an address that is told of its job, signed with the webhook's secret."""
 
     @model_validator(mode="after")
     def _one_secret(self) -> Self:
         secrets = (self.webhook_secret_arn, self.webhook_secret_parameter, self.webhook_secret)
         given = sum(secret is not None for secret in secrets)
-        if given != (self.webhook_url is not None):
+        if given != (self.webhook_url is not None or self.notify):
             raise ValueError(
-                "webhook_url needs exactly one of webhook_secret_arn, webhook_secret_parameter and "
-                f"webhook_secret, which need it too; {given} of them are set"
+                "webhook_url and notify need exactly one of webhook_secret_arn, "
+                "webhook_secret_parameter and webhook_secret, which need one of them; "
+                f"{given} of them are set"
             )
         if self.webhook_secret is not None and not self.webhook_loopback:
             raise ValueError("webhook_secret is for webhook_loopback; name a stored secret instead")

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final, TypeAlias
+from urllib.parse import urlsplit
 
 from ..jobs.errors import Transient
 
@@ -39,6 +40,34 @@ def addresses(host: str, port: int, ask: Resolve, *, loopback: bool) -> Sequence
     if not found:
         raise Transient(f"{host} has no address")
     return found
+
+
+def problem_of(url: str, *, loopback: bool) -> str | None:
+    """Why a URL must not be called, as far as that can be said without asking for the name's
+    addresses; they are checked whenever it is called. loopback: allow loopback, and http."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        return "is not an address that can be called"
+    if parts.scheme != "https" and not (loopback and parts.scheme == "http"):
+        return "must be https"
+    if _is_address(host):
+        return None if permitted(host, loopback=loopback) else "is not on the public internet"
+    name = host.rstrip(".").lower()
+    if name == "localhost":
+        return None if loopback else "is not on the public internet"
+    if "." not in name or not name.isascii() or not name.rpartition(".")[2][:1].isalpha():
+        return "must name a host on the public internet"
+    return None
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def permitted(text: str, *, loopback: bool) -> bool:

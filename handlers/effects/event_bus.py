@@ -32,22 +32,28 @@ class EventBus:
     bus: str
 
     def deliver(self, batch: Batch) -> Delivered:
-        with reading():
-            answer = self.client.put_events(
-                Entries=[
-                    {
-                        "EventBusName": self.bus,
-                        "Source": SOURCE,
-                        "DetailType": DETAIL_TYPE,
-                        "Detail": notice(batch),
-                    }
-                ]
-            )
-        if not answer["FailedEntryCount"]:
-            return Delivered()
-        [entry] = answer["Entries"]
-        code = entry.get("ErrorCode", "")
-        why = f"{code}: {entry.get('ErrorMessage', '')}"[:MAX_REASON]
-        if code in FOR_GOOD:
-            return Delivered(refused={each.id: why for each in batch.records})
-        raise Transient(why)
+        why = put(self.client, self.bus, DETAIL_TYPE, notice(batch))
+        return Delivered(refused={each.id: why for each in batch.records} if why else {})
+
+
+def put(client: EventBridgeClient, bus: str, detail_type: str, detail: str) -> str | None:
+    """Put one event on a bus; returns why it was refused for good, if it was. Raises Transient."""
+    with reading():
+        answer = client.put_events(
+            Entries=[
+                {
+                    "EventBusName": bus,
+                    "Source": SOURCE,
+                    "DetailType": detail_type,
+                    "Detail": detail,
+                }
+            ]
+        )
+    if not answer["FailedEntryCount"]:
+        return None
+    [entry] = answer["Entries"]
+    code = entry.get("ErrorCode", "")
+    why = f"{code}: {entry.get('ErrorMessage', '')}"[:MAX_REASON]
+    if code in FOR_GOOD:
+        return why
+    raise Transient(why)

@@ -61,26 +61,31 @@ class Webhook:
         self._pool = lru_cache(maxsize=8)(_Pools(self._url, trust).make)
 
     def deliver(self, batch: Batch) -> Delivered:
-        body = notice(batch).encode()
-        reply = self._post(body, self._headers(batch, body))
+        why = self.send(batch.key, notice(batch))
+        return Delivered(refused={each.id: why for each in batch.records} if why else {})
+
+    def send(self, key: str, text: str) -> str | None:
+        """POST a text; returns why it was refused for good, if it was. Raises Transient."""
+        body = text.encode()
+        reply = self._post(body, self._headers(key, body))
         status = reply.status
         if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-            return Delivered()
+            return None
         why = f"answered {status}: {reply.text}"[:MAX_REASON].rstrip(": ")
         refused = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
         if refused and status not in AGAIN:
-            return Delivered(refused={each.id: why for each in batch.records})
+            return why
         # A redirect, too: where it leads to was not checked, and nobody signed for.
         asked = retry_after_ms(reply.retry_after, self._runtime.now())
         raise Transient(why, retry_after_ms=asked)
 
-    def _headers(self, batch: Batch, body: bytes) -> dict[str, str]:
+    def _headers(self, key: str, body: bytes) -> dict[str, str]:
         timestamp = str(self._runtime.now() // 1000)
         return {
             "Host": self._url.netloc.rpartition("@")[2],
             "Content-Type": "application/json",
             "User-Agent": "fairlane",
-            "Idempotency-Key": batch.key,
+            "Idempotency-Key": key,
             "Fairlane-Timestamp": timestamp,
             "Fairlane-Signature": signature(self._secret(), timestamp, body),
         }

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from . import effects, items
+from .events import Happened, event_rows, tell_now
 from .measures import Measure
 from .model import Job, Waiting
 from .reading import read_job
@@ -162,6 +163,7 @@ def _done_last(world: World, effect: Effect, ran: Ran, writes: dict[str, Write])
         Equals("effects_parked", job.effects_parked),
     )
     add = {"effects_open": -1, "effects_done": 1, **_count(ran)}
+    told: dict[str, Write] = {}
     if job.effects_parked:
         update = Update(
             items.job_key(job.id),
@@ -171,8 +173,16 @@ def _done_last(world: World, effect: Effect, ran: Ran, writes: dict[str, Write])
         )
     else:
         update = _ends(world, job, add, as_read)
-    _write(world, effect, Transaction("last_effect_done", {**writes, JOB: update}))
+        told = event_rows(world, _settled(world, job), Happened.ENDED)
+    last = Transaction("last_effect_done", {**writes, JOB: update, **told})
+    _write(world, effect, last)
+    tell_now(world, last)
     _measure_end(world, job)
+
+
+def _settled(world: World, job: Job) -> Job:
+    state = job.settles_to or State.SUCCEEDED
+    return job.model_copy(update={"state": state, "finished_at": world.runtime.now()})
 
 
 def _ends(world: World, job: Job, add: dict[str, int], when: When) -> Update:

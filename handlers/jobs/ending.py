@@ -8,6 +8,7 @@ from . import items, leaving, placing
 from .cleanup import clean_up
 from .dispatching import send_now
 from .errors import Transient, Undecodable
+from .events import tell_now
 from .leaving import Ending
 from .measures import Measure
 from .model import EndReason, Job, Lane
@@ -19,6 +20,7 @@ from .tenants import SLOTS
 
 if TYPE_CHECKING:
     from .ports import World
+    from .transactions import Transaction
 
 MAX_ADMITTED: Final = 10
 """Held jobs one call admits; more than one is only free when limits were raised."""
@@ -43,16 +45,17 @@ def end_job(world: World, job: Job, ending: Ending) -> Job:
     """
     others_wait = False
     try:
-        _end(world, job, ending, unless_held=True)
+        transaction = _end(world, job, ending, unless_held=True)
     except Rejected as rejected:
         if set(rejected.reasons) != {SLOTS}:
             raise
         others_wait = True
-        _end(world, job, ending, unless_held=False)
+        transaction = _end(world, job, ending, unless_held=False)
     ended = _ended(world, job, ending)
     _measure(world, ended)
     if others_wait:
         admit_held(world, job.tenant, job.lane)
+    tell_now(world, transaction)
     try:
         clean_up(world, ended)
     except Transient as error:
@@ -61,7 +64,7 @@ def end_job(world: World, job: Job, ending: Ending) -> Job:
     return ended.model_copy(update={"cleanup": False})
 
 
-def _end(world: World, job: Job, ending: Ending, *, unless_held: bool) -> None:
+def _end(world: World, job: Job, ending: Ending, *, unless_held: bool) -> Transaction:
     transaction = leaving.end(world, job, ending, unless_held=unless_held)
 
     def applied() -> bool:
@@ -70,6 +73,7 @@ def _end(world: World, job: Job, ending: Ending, *, unless_held: bool) -> None:
         return now is not None and now.state in states and now.fence == job.fence
 
     carry_out(world, transaction, applied)
+    return transaction
 
 
 def _ended(world: World, job: Job, ending: Ending) -> Job:
@@ -138,4 +142,5 @@ def _admit(world: World, job: Job) -> bool:
     except Rejected as rejected:
         return SLOTS not in rejected.reasons
     send_now(world, after)
+    tell_now(world, transaction)
     return True

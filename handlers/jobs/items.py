@@ -24,6 +24,7 @@ PARKED: Final = "parked"
 """Effects that were given up: found by whoever asks for them, not by recovery."""
 LEASE: Final = "lease"
 ADMIT: Final = "admit"
+EVENT: Final = "event"
 CLEANUP: Final = "cleanup"
 OUTCOME_ROW: Final = "OUTCOME#"
 REFUSED_ROW: Final = "REFUSED#"
@@ -64,6 +65,10 @@ def outcome_key(job_id: str, position: int) -> Key:
 
 def effect_key(job_id: str, position: int) -> Key:
     return Key(f"JOB#{job_id}", f"{EFFECT_PREFIX}{position:012}")
+
+
+def event_key(job_id: str, fence: int, what: str, listener: str) -> Key:
+    return Key(f"JOB#{job_id}", f"EVENT#{fence:016}#{what}#{listener}")
 
 
 def refused_key(job_id: str, position: int, tries: int) -> Key:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from . import items
+from .events import Happened, event_rows
 from .model import EndReason, Job, Lane, Lease, Waiting
 from .states import State
 from .store import Equals, Update
@@ -77,7 +78,20 @@ def end(world: World, job: Job, ending: Ending, *, unless_held: bool = False) ->
     )
     writes |= leave_slot(job, when=NOBODY_HELD if unless_held else ())
     writes |= one_less(job)
+    if ending.state.terminal:
+        writes |= event_rows(world, _ended(world, job, ending), Happened.ENDED)
     return Transaction(f"end_{ending.state.value.lower()}", writes)
+
+
+def _ended(world: World, job: Job, ending: Ending) -> Job:
+    return job.model_copy(
+        update={
+            "state": ending.state,
+            "end_reason": ending.reason,
+            "finished_at": world.runtime.now(),
+            "waiting_reason": None,
+        }
+    )
 
 
 def _end_attributes(world: World, job: Job, ending: Ending) -> dict[str, Value]:

@@ -145,6 +145,8 @@ class Job(BaseModel):
     idempotency: str | None = None
     """Hash of the client's Idempotency-Key and request, if one was sent."""
     labels: Mapping[str, str] = Field(default_factory=dict)
+    notify: str | None = None
+    """The address that is told of this job."""
     cleanup: bool = False
     """Finished, but its stored id list has not been deleted yet."""
     effects_open: int = Field(default=0, ge=0)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from . import items
 from .claims import claims
+from .events import Happened, event_rows
 from .leaving import cleanup_note, replace_state
 from .model import EndReason, Job, Waiting
 from .states import State, reason_for
@@ -76,6 +77,7 @@ def create(world: World, job: Job) -> Transaction:
             **one_more(world, job),
             **_dispatch_of(world, job),
             **claims(world, job),
+            **event_rows(world, job, Happened.CREATED),
         },
     )
 
@@ -118,6 +120,15 @@ def take_over(world: World, job: Job, lease: Lease, old: Job) -> Transaction:
         **_dispatch_of(world, job),
         **claims(world, job),
     }
+    writes |= event_rows(world, job, Happened.CREATED)
+    gone = old.model_copy(
+        update={
+            "state": end,
+            "end_reason": None if cancelled else EndReason.TAKEN_OVER,
+            "finished_at": now,
+        }
+    )
+    writes |= {f"old {role}": row for role, row in event_rows(world, gone, Happened.ENDED).items()}
     writes |= exchange_slots(world, job, old)
     # One active job ends and one begins: their count stays.
     return Transaction("take_over", writes)
@@ -193,6 +204,7 @@ def admit(world: World, job: Job) -> tuple[Transaction, Job]:
         ),
         **admit_to_slot(world, job),
         **_dispatch_of(world, after),
+        **event_rows(world, after, Happened.ADMITTED),
     }
     return Transaction("admit", writes), after
 

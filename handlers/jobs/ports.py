@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from .effects import Batch, Delivered
+    from .events import JobEvent
     from .filters import Filter
     from .limits import Limits
     from .messages import Message
@@ -209,8 +210,7 @@ class RecordQuery(Protocol):
         old: check it again. Raises Transient, QueryRefused."""
 
     def count(self, tenant: str, filter_: Filter, at_most: int) -> Count:
-        """How many records match; gives up at ``at_most``, or when it takes too long.
-        Raises Transient, QueryRefused."""
+        """How many match, up to ``at_most`` or within a time. Raises Transient, QueryRefused."""
 
 
 class Sink(Protocol):
@@ -220,6 +220,11 @@ class Sink(Protocol):
         """Make the outside agree with the records of the batch. Idempotent: a batch can come
         again, late and out of order. Raises Transient (nothing or not all was taken; with
         ``retry_after_ms`` if the other side asked for it)."""
+
+
+class Listener(Protocol):
+    def tell(self, event: JobEvent) -> None:
+        """Hand over a job's event; it can come again. Raises Transient, NotTaken (for good)."""
 
 
 class Event(Protocol):
@@ -284,7 +289,11 @@ class World:
     limits: Limits
     due_shards: int = 4
     sinks: Mapping[str, Sink] = field(default_factory=dict)
-    """By the name operations call them by; none is a normal deployment."""
+    """By the name operations call them by; none is normal, as of listeners."""
+    listeners: Mapping[str, Listener] = field(default_factory=dict)
+    """Those that this process can reach, by their names in ``events``."""
+    address_problem: Callable[[str], str | None] | None = None
+    """Why an address must not be told of jobs; None: no address is, in this deployment."""
     query: RecordQuery | None = None
     """None: this deployment takes no queries."""
     uploads: UploadStore | None = None

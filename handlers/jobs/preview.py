@@ -14,7 +14,7 @@ from .ports import Count
 from .preparing import upload_ids
 from .requests import Unprocessable
 from .routing import lane_for
-from .selecting import select
+from .selecting import check_address, select
 from .settle import insist
 from .uploads import BadUpload
 from .values import size_of
@@ -65,6 +65,7 @@ class Preview:
 
 def preview(world: World, tenant: str, request: Accepted) -> Preview:
     """Looks, and writes nothing. Raises Unprocessable, Transient."""
+    check_address(world, request)
     selection = select(world, tenant, request)
     try:
         count, sample = _looked_at(world, tenant, selection)

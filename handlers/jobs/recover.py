@@ -24,6 +24,7 @@ from .reading import read_job
 from .settle import Rejected, carry_out, insist
 from .states import State
 from .store import Equals, Index, Update
+from .telling import Telling
 from .tenants import NOBODY_HELD
 from .timing import ms
 from .transactions import JOB, LEASE, Transaction
@@ -52,6 +53,7 @@ class Recovery:
             items.LEASE: self._lease,
             items.ADMIT: self._admit,
             items.CLEANUP: self._cleanup,
+            items.EVENT: Telling(self.world).settle,
         }
         settled = {kind: self._each(kind, step) for kind, step in steps.items()}
         self.world.telemetry.log("recovery_ran", **settled)

@@ -26,6 +26,9 @@ SELECTIONS: Final = ("ids", "upload_id", "query")
 UPLOAD_INSTEAD: Final = "more ids go into a file, by POST /v1/uploads"
 UPLOAD_ID: Final = r"^[0-9a-f]{32}$"
 MAX_LABELS: Final = 10
+MAX_ADDRESS_BYTES: Final = 2048
+ADDRESS: Final = r"^https?://[^/@?#\s]+([/?]\S*)?$"
+"""Without a user, and without a fragment, which would never be sent."""
 MAX_DEPTH: Final = 32
 MAX_PATH: Final = 200
 """Characters of the path that names what is wrong: a client may call a field anything."""
@@ -73,6 +76,16 @@ def _not_empty(ids: object) -> object:
     return ids
 
 
+class Notify(BaseModel):
+    """Who is told when the job starts and ends."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: Annotated[Text, _text(MAX_ADDRESS_BYTES), Field(pattern=ADDRESS)] = Field(
+        description="An HTTPS address on the public internet; gets signed POSTs."
+    )
+
+
 class JobRequest(BaseModel):
     """The body of ``POST /v1/jobs``."""
 
@@ -96,6 +109,7 @@ class JobRequest(BaseModel):
     )
     tolerated_failure_percent: int = Field(default=100, ge=0, le=100, strict=True)
     labels: dict[Name, Name] = Field(default_factory=dict, max_length=MAX_LABELS)
+    notify: Notify | None = Field(default=None, description="Whom to tell of the job.")
 
 
 class Accepted(BaseModel):
@@ -114,6 +128,7 @@ class Accepted(BaseModel):
     traversal: Asked = Asked.AUTO
     tolerated_failure_percent: int
     labels: Mapping[str, str]
+    notify: str | None = None
 
 
 def parse(body: str) -> dict[str, Any]:
@@ -164,6 +179,7 @@ def accept(content: Mapping[str, Any], operations: Operations, *, max_ids: int) 
         traversal=request.traversal or Asked.AUTO,
         tolerated_failure_percent=request.tolerated_failure_percent,
         labels=request.labels,
+        notify=request.notify.url if request.notify else None,
     )
 
 

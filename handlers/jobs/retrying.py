@@ -64,6 +64,7 @@ def _retry_of(world: World, old: Job) -> Job:
         traversal=None if old.query is None else Traversal.SNAPSHOT,
         tolerated_failure_percent=old.tolerated_failure_percent,
         labels=old.labels,
+        notify=old.notify,
         fence=placing.first_fence(world),
         created_at=now,
         retry_of=old.id,

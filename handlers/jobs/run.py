@@ -16,6 +16,7 @@ from .burial import bury
 from .cleanup import clean_up, release_if_held
 from .ending import end_job
 from .errors import Transient, Undecodable
+from .events import tell_now
 from .leaving import Ending
 from .measures import Measure
 from .model import EndReason, Job, Lease
@@ -177,6 +178,7 @@ class _Look:
         except Rejected as rejected:
             return self._not_begun(job, rejected)
         self._measure_start(job, begun)
+        tell_now(self.world, transaction)
         return run_attempt(self.world, begun, self.delivery, self.worker)
 
     def _not_begun(self, job: Job, rejected: Rejected) -> Decision:

@@ -50,6 +50,16 @@ def select(world: World, tenant: str, request: Accepted) -> Selection:
     return Selection(ids=request.ids)
 
 
+def check_address(world: World, request: Accepted) -> None:
+    """Raise Unprocessable for an address that is not to be told of a job."""
+    if request.notify is None:
+        return
+    if world.address_problem is None:
+        raise Unprocessable("notify", "this deployment tells no addresses of jobs")
+    if problem := world.address_problem(request.notify):
+        raise Unprocessable("notify.url", problem)
+
+
 # --- uploads ----------------------------------------------------------------------------------
 
 

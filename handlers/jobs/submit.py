@@ -13,13 +13,14 @@ from . import claims, placing
 from .cleanup import release_if_held
 from .dispatching import send_now
 from .errors import Transient, Undecodable
+from .events import tell_now
 from .items import lease_of
 from .limits import INLINE_ID_BYTES
 from .measures import Measure
 from .model import Job, Lease
 from .reading import read_job
 from .routing import lane_for
-from .selecting import select
+from .selecting import check_address, select
 from .settle import Rejected, Unsettled, carry_out, insist
 from .sources import lines
 from .states import State
@@ -72,6 +73,7 @@ def submit(
     not, is the answer to this request. Raises Transient (nothing was created), Unsettled (unless
     it was).
     """
+    check_address(world, request)
     selection = select(world, tenant, request)
     job = _new_job(world, tenant, request, selection, idempotency)
     if job.payload is not None:
@@ -82,8 +84,9 @@ def submit(
 
 def place(world: World, job: Job) -> Outcome:
     """Create a job whose id list is stored already, or drop the list. As ``submit``."""
+    placing_ = _Placing(world, job)
     try:
-        outcome = _Placing(world, job).place()
+        outcome = placing_.place()
     except Unsettled:
         raise  # the job may exist after all, and would need its ids
     except Transient:
@@ -104,6 +107,8 @@ def place(world: World, job: Job) -> Outcome:
     )
     if not outcome.job.held:
         send_now(world, outcome.job)
+    if placing_.written is not None:
+        tell_now(world, placing_.written)
     return outcome
 
 
@@ -135,6 +140,7 @@ def _new_job(
         duplicates=request.duplicates,
         tolerated_failure_percent=request.tolerated_failure_percent,
         labels=request.labels,
+        notify=request.notify,
         fence=placing.first_fence(world),
         created_at=now,
         idempotency=idempotency,
@@ -158,6 +164,8 @@ class _Placing:
     world: World
     job: Job
     held: bool = False
+    written: Transaction | None = None
+    """What has created it."""
 
     def place(self) -> Outcome:
         outcome = self._create()
@@ -179,6 +187,7 @@ class _Placing:
             carry_out(self.world, transaction, applied=self._exists)
         except Rejected as rejected:
             return rejected
+        self.written = transaction
         return Created(placed)
 
     def _exists(self) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from . import items
+from .events import Happened, event_rows
 from .model import Job, Lease
 from .states import State, reason_for
 from .store import Check, Equals, Missing, Put, Update
@@ -100,7 +101,9 @@ def begin(
         remove=("retry_at", "waiting_reason"),
         when=as_read(job),
     )
-    return Transaction("begin", {LEASE: lease, JOB: update}), begun
+    first = job.started_at is None
+    told = event_rows(world, begun, Happened.STARTED) if first else {}
+    return Transaction("begin", {LEASE: lease, JOB: update, **told}), begun
 
 
 def beat(world: World, job: Job) -> Transaction:

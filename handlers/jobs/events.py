@@ -1,0 +1,200 @@
+"""What is told of a job's life, and to whom: a row for each listener, like any other outbox row.
+
+A row is written in the transaction that makes it true, and dropped when its listener has taken it:
+at once by the process that wrote it, if that process can reach the listener, else by recovery
+(``telling``). Nothing waits for it: a job ends whether anybody listens or not.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from . import items
+from .errors import FairlaneError, OutcomeUnknown, Refused, Transient
+from .store import Delete, Equals, Put
+from .timing import ms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .model import Job
+    from .ports import World
+    from .store import Item, Key, Write
+    from .transactions import Transaction
+
+EVENT_BUS: Final = "event_bus"
+"""The deployment's listener: hears of every job."""
+ADDRESS: Final = "address"
+"""Calls the address that a job's own request named. Only recovery has it: how long a tenant's
+server takes must be nobody else's time."""
+ROLE: Final = "event "
+
+
+class Happened(StrEnum):
+    CREATED = "created"
+    """Queued, or held for want of a slot."""
+    ADMITTED = "admitted"
+    """A held job got its slot."""
+    STARTED = "started"
+    """The first attempt began."""
+    ENDED = "ended"
+
+
+class NotTaken(FairlaneError):
+    """The listener refused an event for good."""
+
+
+@dataclass(frozen=True)
+class JobEvent:
+    """One event for one listener."""
+
+    job_id: str
+    tenant: str
+    lane: str
+    fence: int
+    """Of the job when it happened; with ``what`` it tells this event from all others of the job,
+    and events of a job that have a higher one came later or with it."""
+    what: Happened
+    listener: str
+    to: str | None
+    """The address, if the listener needs one."""
+    detail: str
+    """The event as JSON."""
+    tries: int = 0
+
+    @property
+    def key(self) -> str:
+        """The same for every try."""
+        return f"{self.job_id}:{self.what}:{self.fence}"
+
+    @property
+    def place(self) -> Key:
+        return items.event_key(self.job_id, self.fence, self.what.value, self.listener)
+
+
+# --- rows -------------------------------------------------------------------------------------
+
+
+def event_rows(world: World, job: Job, what: Happened) -> dict[str, Write]:
+    """The rows that tell of a job as it is afterwards; none when nobody listens."""
+    listeners: dict[str, str | None] = {EVENT_BUS: None} if EVENT_BUS in world.listeners else {}
+    if job.notify is not None:
+        listeners[ADDRESS] = job.notify
+    if not listeners:
+        return {}
+    detail = _detail(job, what)
+    return {
+        ROLE + name: _row(world, _event(job, what, detail, name, to))
+        for name, to in listeners.items()
+    }
+
+
+def _event(job: Job, what: Happened, detail: str, listener: str, to: str | None) -> JobEvent:
+    return JobEvent(job.id, job.tenant, job.lane.value, job.fence, what, listener, to, detail)
+
+
+def _row(world: World, event: JobEvent) -> Put:
+    # Whoever writes it has its chance first, if it has one.
+    wait = ms(world.timing.effect_grace) if event.listener in world.listeners else 0
+    at = world.runtime.now() + wait
+    item: dict[str, Any] = {
+        "job_id": event.job_id,
+        "tenant": event.tenant,
+        "lane": event.lane,
+        "fence": event.fence,
+        "what": event.what.value,
+        "listener": event.listener,
+        "detail": event.detail,
+        "tries": event.tries,
+        **({} if event.to is None else {"to": event.to}),
+        **items.due(items.EVENT, event.job_id, at, world.due_shards),
+    }
+    return Put(event.place, item)
+
+
+def event_of(item: Item) -> JobEvent:
+    """The event in a row."""
+    stored: Any = item
+    return JobEvent(
+        job_id=stored["job_id"],
+        tenant=stored["tenant"],
+        lane=stored["lane"],
+        fence=int(stored["fence"]),
+        what=Happened(stored["what"]),
+        listener=stored["listener"],
+        to=stored.get("to"),
+        detail=stored["detail"],
+        tries=int(stored["tries"]),
+    )
+
+
+def _detail(job: Job, what: Happened) -> str:
+    """As JSON; times as the API writes them."""
+    about: Mapping[str, object] = {
+        "id": job.id,
+        "tenant": job.tenant,
+        "subject": job.subject,
+        "operation": job.operation,
+        "lane": job.lane.value,
+        "state": job.state.value,
+        "end_reason": job.end_reason.value if job.end_reason else None,
+        "waiting_reason": job.waiting_reason.value if job.waiting_reason else None,
+        "total": job.total,
+        **job.counts.model_dump(),
+        "labels": dict(job.labels) or None,
+        "retry_of": job.retry_of,
+        "created_at": _time(job.created_at),
+        "started_at": _time(job.started_at),
+        "finished_at": _time(job.finished_at),
+    }
+    event = {
+        "key": f"{job.id}:{what}:{job.fence}",
+        "event": what.value,
+        "sequence": job.fence,
+        "job": {name: value for name, value in about.items() if value is not None},
+    }
+    return json.dumps(event, separators=(",", ":"), ensure_ascii=False)
+
+
+def _time(at: int | None) -> str | None:
+    if at is None:
+        return None
+    text = datetime.fromtimestamp(at / 1000, tz=UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+# --- telling at once --------------------------------------------------------------------------
+
+
+def tell_now(world: World, transaction: Transaction) -> None:
+    """Tell what a transaction that took effect has written, as far as this process can reach its
+    listeners. Never raises: what is not told is recovery's."""
+    for role, write in transaction.writes.items():
+        if role.startswith(ROLE) and isinstance(write, Put):
+            event = event_of(write.item)
+            if event.listener in world.listeners:
+                _tell(world, event)
+
+
+def _tell(world: World, event: JobEvent) -> None:
+    try:
+        world.listeners[event.listener].tell(event)
+    except (Transient, NotTaken) as error:
+        world.telemetry.log("event_left", job_id=event.job_id, tenant=event.tenant, why=str(error))
+        return
+    except Exception as error:  # noqa: BLE001  a listener's bug is no reason to stop a job
+        world.telemetry.log("event_crashed", job_id=event.job_id, tenant=event.tenant, error=error)
+        return
+    try:
+        told = Delete(event.place, when=(Equals("tries", event.tries),))
+        world.store.transact("event_told", [told])
+    except (Transient, OutcomeUnknown, Refused) as error:
+        world.telemetry.log("event_row_left", job_id=event.job_id, why=str(error))
+
+
+def with_try(event: JobEvent) -> JobEvent:
+    return replace(event, tries=event.tries + 1)

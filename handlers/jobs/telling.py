@@ -1,0 +1,114 @@
+"""Events that nobody has told yet: recovery tells them, later and later, and parks them at last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from . import items
+from .errors import Transient
+from .events import ADDRESS, NotTaken, event_of, with_try
+from .measures import Measure
+from .model import Lane
+from .settle import carry_out
+from .store import Delete, Equals, Index, Update
+from .timing import backoff_ms, ms
+from .transactions import Transaction
+
+if TYPE_CHECKING:
+    from .events import JobEvent
+    from .ports import World
+    from .store import Found, Item, When, Write
+
+ROLE: Final = "event"
+
+
+@dataclass
+class Telling:
+    """One recovery run's."""
+
+    world: World
+    _silent: set[str] = field(default_factory=set)
+    """Tenants whose address did not answer in this run: one wait for each of them is enough."""
+
+    def settle(self, found: Found) -> bool:
+        """Tell one event that is due. True when it is told. Raises Rejected, Transient."""
+        world = self.world
+        at = int(str(found.item[Index.DUE.sk]))
+        event = event_of(found.item)
+        lane = Lane(event.lane)
+        world.telemetry.duration(Measure.EVENT_AGE, max(0, world.runtime.now() - at), lane=lane)
+        claimed, until = self._claim(event, at)
+        mine = (Equals("tries", claimed.tries), Equals(Index.DUE.sk, until))
+        try:
+            self._tell(claimed)
+        except NotTaken as error:
+            self._park(claimed, mine, str(error), lane)
+            return False
+        except Transient as error:
+            self._again(claimed, mine, error, lane)
+            return False
+        except Exception as error:  # noqa: BLE001  a listener's bug is tried again, then parked
+            world.telemetry.log("listener_crashed", job_id=event.job_id, error=error)
+            self._again(claimed, mine, Transient(f"{type(error).__name__}: {error}"), lane)
+            return False
+        self._write("event_told", Delete(event.place, when=mine))
+        return True
+
+    def _claim(self, event: JobEvent, at: int) -> tuple[JobEvent, int]:
+        """Closes: two recovery runs, or the writer and recovery, on one event."""
+        until = self.world.runtime.now() + ms(self.world.timing.effect_claim)
+        when = (Equals(Index.DUE.sk, at), Equals("tries", event.tries))
+        self._write(
+            "claim_event",
+            Update(event.place, set={Index.DUE.sk: until}, add={"tries": 1}, when=when),
+        )
+        return with_try(event), until
+
+    def _tell(self, event: JobEvent) -> None:
+        listener = self.world.listeners.get(event.listener)
+        if listener is None:
+            return  # no longer deployed: nobody is left to tell
+        if event.listener == ADDRESS and event.tenant in self._silent:
+            raise Transient("the tenant's address did not answer a moment ago")
+        try:
+            listener.tell(event)
+        except Transient:
+            if event.listener == ADDRESS:
+                self._silent.add(event.tenant)
+            raise
+
+    def _again(self, event: JobEvent, mine: When, error: Transient, lane: Lane) -> None:
+        world = self.world
+        if event.tries >= world.limits.max_effect_tries:
+            self._park(event, mine, str(error), lane)
+            return
+        wait = backoff_ms(
+            event.tries - 1,
+            base=world.timing.effect_retry_base,
+            cap=world.timing.effect_retry_cap,
+            random=world.runtime.random(),
+            asked_ms=error.retry_after_ms,
+        )
+        later: Item = {Index.DUE.sk: world.runtime.now() + wait, "last_error": str(error)}
+        self._write("event_again", Update(event.place, set=later, when=mine))
+
+    def _park(self, event: JobEvent, mine: When, why: str, lane: Lane) -> None:
+        """It stays readable for as long as the job's history, and is not tried again."""
+        world = self.world
+        parked = Update(
+            event.place,
+            set={
+                "parked": True,
+                "last_error": why,
+                "expires_at_seconds": world.runtime.now() // 1000 + world.timing.history,
+            },
+            remove=items.NOT_DUE,
+            when=mine,
+        )
+        self._write("park_event", parked)
+        world.telemetry.count(Measure.EVENTS_PARKED, lane=lane)
+        world.telemetry.log("event_parked", job_id=event.job_id, tenant=event.tenant, why=why)
+
+    def _write(self, action: str, write: Write) -> None:
+        carry_out(self.world, Transaction(action, {ROLE: write}), applied=lambda: False)
