@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 
+from . import starting
 from .bootstrap import work_settings, world
 from .jobs import control
 from .jobs.errors import Transient
 from .jobs.model import Job
-from .jobs.replay import replay
 from .jobs.submit import Busy, TooMany
 from .jobs.tenants import place_in_line
 from .settings import CallerSettings
@@ -135,6 +135,8 @@ def retry_job(job_id: str) -> Response[str]:
 
 @app.post("/v1/jobs/<job_id>/effects/replay")
 def replay_effects(job_id: str) -> Response[str]:
+    from .jobs.replay import replay  # noqa: PLC0415
+
     return _controlled(replay, job_id)
 
 
@@ -291,3 +293,4 @@ if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
     # While the function starts: bad settings stop it here, and the first request need not wait.
     _world()
     callers()
+    starting.done()

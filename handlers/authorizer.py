@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import jwt
 
+from . import starting
 from .jobs.limits import MAX_TENANT_BYTES
 from .settings import AuthSettings
 from .telemetry import log_line, logger_of
@@ -185,3 +186,7 @@ def _allow(caller: Caller, method_arn: str) -> dict[str, Any]:
         "policyDocument": {"Version": "2012-10-17", "Statement": [statement]},
         "context": {"tenant": caller.tenant, "scopes": caller.scopes},
     }
+
+
+if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
+    starting.done()

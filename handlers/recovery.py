@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+from . import starting
 from .bootstrap import world
 from .jobs.recover import Recovery
 
@@ -27,3 +28,4 @@ def handler(_event: object, context: LambdaContext) -> dict[str, int]:
 
 if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
     world(SERVICE, addresses=True)
+    starting.done()

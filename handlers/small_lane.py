@@ -11,6 +11,7 @@ from aws_lambda_powertools.utilities.batch import (
     process_partial_response,
 )
 
+from . import starting
 from .bootstrap import world
 from .jobs.attempt import Worker
 from .jobs.errors import ReceiptExpired, Transient
@@ -82,3 +83,4 @@ def _delivery(record: SQSRecord) -> Delivery:
 if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
     # While the function starts, not in its first job's dwell; bad settings stop it here.
     world(SERVICE)
+    starting.done()

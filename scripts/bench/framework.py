@@ -16,14 +16,21 @@ class Measured(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     ratio: float
-    at_least: float
-    """The bound."""
+    at_least: float | None = None
+    at_most: float | None = None
+    """The bound; one of both."""
     figures: dict[str, float] = Field(default_factory=dict)
     """What was measured, by names with units."""
 
     @property
     def ok(self) -> bool:
-        return self.ratio >= self.at_least
+        above = self.at_least is None or self.ratio >= self.at_least
+        return above and (self.at_most is None or self.ratio <= self.at_most)
+
+    @property
+    def bound(self) -> str:
+        parts = (("at least", self.at_least), ("at most", self.at_most))
+        return ", ".join(f"{words} {value:.2f}" for words, value in parts if value is not None)
 
 
 @dataclass(frozen=True)

@@ -35,14 +35,14 @@ def bench(
 
 
 def _show(results: list[tuple[Bench, Measured]]) -> None:
-    table = Table("bench", "ratio", "at least", "", "measured")
+    table = Table("bench", "ratio", "bound", "", "measured")
     for each, measured in results:
         figures = "\n".join(f"{value:,.1f} {what}" for what, value in measured.figures.items())
         verdict = "ok" if measured.ok else "[red]out of bounds"
         table.add_row(
             f"{each.name}\n{each.shows}",
             f"{measured.ratio:.2f}",
-            f"{measured.at_least:.2f}",
+            measured.bound,
             verdict,
             figures,
         )

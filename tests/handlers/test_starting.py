@@ -1,0 +1,48 @@
+"""A function's start: without the garbage collector, which is on again at its end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from handlers.settings import AuthSettings
+
+if TYPE_CHECKING:
+    from tests.handlers.deployment import Deployment
+
+AUTH = AuthSettings(
+    auth_jwks_url="https://issuer.example/keys", auth_issuer="issuer", auth_audience="audience"
+)
+LOOK = """
+import gc, handlers
+started = gc.isenabled()
+import handlers.{name}
+print(started, gc.isenabled(), gc.get_freeze_count() > 10_000)
+"""
+
+
+@pytest.mark.parametrize("name", ["api", "authorizer", "small_lane", "recovery"])
+def test_garbage_is_collected_again_once_a_function_has_started(
+    stack: Deployment, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    for variable, value in AUTH.to_env().items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", name)
+    looked = subprocess.run(
+        [sys.executable, "-c", LOOK.format(name=name)], capture_output=True, text=True, check=True
+    )
+    assert looked.stdout.split() == ["False", "True", "True"]
+
+
+def test_other_processes_collect_as_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_LAMBDA_FUNCTION_NAME", raising=False)
+    looked = subprocess.run(
+        [sys.executable, "-c", LOOK.format(name="bulk_worker")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert looked.stdout.split() == ["True", "True", "False"]
