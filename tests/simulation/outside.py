@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from handlers.jobs.effects import Batch, Projection
+    from handlers.jobs.events import JobEvent
     from handlers.jobs.store import Item, Value
 
     from .watch import Watch
@@ -44,6 +45,17 @@ def about(item: Item) -> tuple[int, Value]:
     version = item.get("version", 0)
     assert isinstance(version, int)
     return version, item.get("n")
+
+
+@dataclass(frozen=True)
+class SimListener:
+    """Hears of jobs, or does not."""
+
+    line: Line
+    heard: list[JobEvent]
+
+    def tell(self, event: JobEvent) -> None:
+        self.line.call(Kind.OTHER, "tell", lambda: self.heard.append(event), detail=event.key)
 
 
 @dataclass(frozen=True)

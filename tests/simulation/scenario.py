@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from pydantic import BaseModel
 
-from handlers.jobs import control, submit, tenants
+from handlers.jobs import control, events, submit, tenants
 from handlers.jobs.attempt import Worker
 from handlers.jobs.ending import admit_held
 from handlers.jobs.errors import FairlaneError
@@ -160,6 +160,9 @@ class Scenario:
         self.watch = Watch(self.hub, self.store, self.queues, TIMING, self.limits, int(SKEW * 1000))
         self.watch.stale_deletes_work = self.random.random() < 0.3
         self.requests: list[Request] = []
+        self.heard: list[events.JobEvent] = []
+        """What the listeners were told, in that order."""
+        self.has_bus = self.random.random() < 0.5
         self.asked: dict[str, set[str]] = defaultdict(set)
         """What was asked of a job: cancel, pause, …"""
         self.payload_lost: set[str] = set()
@@ -216,6 +219,12 @@ class Scenario:
             limits=self.limits,
             due_shards=self.shards,
             sinks={} if sink is None else {outside.NAME: sink},
+            listeners={
+                name: outside.SimListener(line, self.heard)
+                for name in ((events.EVENT_BUS,) if self.has_bus else ())
+                + ((events.ADDRESS,) if process.name.startswith("recovery") else ())
+            },
+            address_problem=lambda _: None,
         )
 
     def process(self, kind: str) -> Process:
@@ -312,6 +321,7 @@ class Scenario:
             duplicates=0,
             tolerated_failure_percent=self.random.choice((100, 100, 100, 5)),
             labels={"request": str(request.number)},
+            notify=self.random.choice((None, None, "https://example.org/jobs")),
         )
 
         def create(world: World) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from handlers.jobs import events
 from handlers.jobs.store import Table
 
 from .outside import about
@@ -44,6 +46,33 @@ def judge(scenario: Scenario) -> Iterator[tuple[str, str]]:
     yield from _requests(scenario)
     yield from _counters(scenario)
     yield from _outside(scenario)
+    yield from _heard(scenario)
+
+
+def _heard(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Every listener heard of the beginning and the end of every job, and of nothing else."""
+    heard = {(e.job_id, e.listener, e.what.value, _state_in(e)) for e in scenario.heard}
+    for job in scenario.watch.jobs.values():
+        id_, state = str(job["id"]), str(job["state"])
+        wanted = {events.ADDRESS} if job.get("notify") else set()
+        for listener in wanted | ({events.EVENT_BUS} if scenario.has_bus else set()):
+            name = f"{listener} of job {short(id_)}"
+            if (id_, listener, "created", "QUEUED") not in heard:
+                yield "4", f"{name} was not told that it was created"
+            if "started_at" in job and (id_, listener, "started", "RUNNING") not in heard:
+                yield "4", f"{name} was not told that it started"
+            if state in OVER and (id_, listener, "ended", state) not in heard:
+                yield "4", f"{name} was not told that it ended {state}"
+    for event in scenario.heard:
+        about = scenario.watch.jobs.get(event.job_id)
+        if about is None:
+            yield "8", f"{event.listener} was told of job {short(event.job_id)}, which there is not"
+        elif event.listener == events.ADDRESS and event.to != about.get("notify"):
+            yield "4", f"{event.to} was told of job {short(event.job_id)}"
+
+
+def _state_in(event: events.JobEvent) -> str:
+    return str(json.loads(event.detail)["job"]["state"])
 
 
 def _job(scenario: Scenario, job: Item) -> Iterator[tuple[str, str]]:

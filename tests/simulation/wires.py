@@ -16,7 +16,7 @@ from .hub import Killed
 if TYPE_CHECKING:
     from handlers.jobs.messages import Message
     from handlers.jobs.model import Lane, Record
-    from handlers.jobs.ports import Delivery
+    from handlers.jobs.ports import Delivery, Depth
     from handlers.jobs.store import Cursor, Index, Item, Key, Page, Value, Write
     from handlers.memory.lane_queue import MemoryLaneQueue
     from handlers.memory.payload_store import MemoryPayloadStore
@@ -245,6 +245,9 @@ class SimQueue:
             detail=receipt,
         )
 
+    def depth(self) -> Depth:
+        return self.line.call(Kind.READ, "depth", self.inner.depth)
+
 
 @dataclass(frozen=True)
 class SimPayloads:
@@ -266,6 +269,9 @@ class SimPayloads:
 
     def delete(self, name: str) -> None:
         self.line.call(Kind.OTHER, "delete payload", lambda: self.inner.delete(name), detail=name)
+
+    def link(self, name: str, *, file_name: str, seconds: int) -> str:
+        return self.inner.link(name, file_name=file_name, seconds=seconds)
 
 
 class SimTelemetry:
