@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,7 @@ from handlers.effects.documents import document_id, index_body
 from handlers.effects.search_client import search_client
 from handlers.jobs.record_schema import RecordSchema
 from scripts.opensearch.embedded import EmbeddedSearch
+from scripts.opensearch.node import ADDRESS
 from scripts.ops import drift
 from scripts.ops.drift import Difference, Kind, Sides, find, merge
 from tests.support import aws
@@ -28,6 +30,10 @@ SCHEMA: Final = RecordSchema()
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address given in the environment, or the embedded engine's."""
+    if given := os.environ.get(ADDRESS):
+        yield given
+        return
     with EmbeddedSearch(tmp_path_factory.mktemp("search")) as running:
         yield running.url
 

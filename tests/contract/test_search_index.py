@@ -3,6 +3,7 @@ tests means the same."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -20,6 +21,7 @@ from handlers.jobs.model import Record
 from handlers.jobs.record_schema import RecordSchema
 from handlers.memory.runtime import ManualRuntime
 from scripts.opensearch.embedded import EmbeddedSearch
+from scripts.opensearch.node import ADDRESS
 from tests.support.index_model import Engine
 from tests.support.search import Transport, sink_over
 
@@ -36,8 +38,11 @@ SCHEMA: Final = RecordSchema()
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder: Path = tmp_path_factory.mktemp("search")
-    with EmbeddedSearch(folder) as running:
+    """The address given in the environment, or the embedded engine's."""
+    if given := os.environ.get(ADDRESS):
+        yield given
+        return
+    with EmbeddedSearch(tmp_path_factory.mktemp("search")) as running:
         yield running.url
 
 
