@@ -87,11 +87,22 @@ def allow_effects(stack: Stack, who: iam.IGrantable, effects: DeployEffects) -> 
     if effects.search_domain_arn is not None:
         index = f"{effects.search_domain_arn}/{effects.search_index}"
         allow(who, ("es:ESHttpPost",), f"{index}/_bulk", f"{index}/_mget")
+    if effects.webhook_url is not None:
+        allow_secret(stack, who, effects)
+    allow_bus(stack, who, effects)
+
+
+def allow_secret(stack: Stack, who: iam.IGrantable, effects: DeployEffects) -> None:
+    """Signing what is sent to webhooks and addresses."""
     if effects.webhook_secret_arn is not None:
         allow(who, ("secretsmanager:GetSecretValue",), effects.webhook_secret_arn)
     if effects.webhook_secret_parameter is not None:
         name = effects.webhook_secret_parameter.removeprefix("/")
         allow(who, ("ssm:GetParameter",), _arn(stack, "ssm", "parameter", name))
+
+
+def allow_bus(stack: Stack, who: iam.IGrantable, effects: DeployEffects) -> None:
+    """Telling the event bus of records and jobs; nothing when there is none."""
     if (bus := effects.event_bus) is not None:
         arn = bus if bus.startswith("arn:") else _arn(stack, "events", "event-bus", bus)
         allow(who, ("events:PutEvents",), arn)

@@ -17,7 +17,7 @@ from .bulk_lane import BulkLane
 from .bundling import dependencies_layer, handlers_code
 from .edge import Edge
 from .functions import Functions
-from .grants import allow, allow_effects, allow_queries
+from .grants import allow, allow_bus, allow_effects, allow_queries, allow_secret
 from .lane import Lane
 from .monitoring import Monitoring, Watched
 from .recovery import Recovery
@@ -92,12 +92,16 @@ class FairlaneStack(Stack):
         self._outputs()
 
     def _outside(self, settings: DeploySettings) -> None:
-        """Effects run in both lanes, and in recovery, which reads no record otherwise."""
-        if not settings.effects.any:
+        """Effects run in both lanes, and in recovery, which reads no record otherwise. Whoever
+        changes a job tells the bus of it; recovery alone calls what requests name."""
+        effects, recovery = settings.effects, self.recovery.function
+        allow_bus(self, self.api.function, effects)
+        if effects.notify and effects.webhook_url is None:
+            allow_secret(self, recovery, effects)
+        if not effects.any:
             return
-        recovery = self.recovery.function
         for who in (self.small_lane.function, self.bulk_lane.task.task_role, recovery):
-            allow_effects(self, who, settings.effects)
+            allow_effects(self, who, effects)
         allow(recovery, ("dynamodb:BatchGetItem",), self.storage.records.table_arn)
 
     def _queries(self, settings: DeploySettings) -> None:

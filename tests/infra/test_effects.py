@@ -49,9 +49,22 @@ def test_whoever_runs_effects_may_call_these_places_and_no_others(
     assert bus["Fn::Join"][1][-1] == ":event-bus/changes"
 
 
-def test_the_api_may_not(outside: Synthesised) -> None:
-    for service in ("es:", "ssm:", "events:", "secretsmanager:"):
+def test_the_api_may_only_tell_the_bus_of_jobs(outside: Synthesised) -> None:
+    for service in ("es:", "ssm:", "secretsmanager:"):
         assert not rights(outside, "Api", service)
+    [(action, bus)] = rights(outside, "Api", "events:")
+    assert action == "events:PutEvents"
+    assert bus["Fn::Join"][1][-1] == ":event-bus/changes"
+
+
+def test_only_recovery_signs_what_goes_to_addresses_of_requests() -> None:
+    effects = {"notify": True, "webhook_secret_parameter": "/hook/secret"}
+    made = synthesise(settings_of(effects=effects))
+    assert len(rights(made, "Recovery", "ssm:")) == 1
+    for who in ("Api", "SmallLane", "BulkLane"):
+        assert not rights(made, who, "ssm:")
+    for who in ROLES:
+        assert not rights(made, who, "events:")
 
 
 def test_recovery_reads_records_where_it_runs_effects_on_them(
