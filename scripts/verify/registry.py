@@ -10,6 +10,7 @@ from . import (
     keyset_traversal,
     lane_isolation,
     lease_ordering,
+    noisy_tenant,
     ownership_fencing,
     payload_budget,
     terminal_cleanup,
@@ -19,6 +20,7 @@ from .framework import Scenario
 
 SCENARIOS: Final[tuple[Scenario, ...]] = (
     lane_isolation.SCENARIO,
+    noisy_tenant.SCENARIO,
     visibility_heartbeat.SCENARIO,
     terminal_cleanup.SCENARIO,
     lease_ordering.SCENARIO,

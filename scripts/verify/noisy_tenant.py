@@ -1,0 +1,273 @@
+"""One tenant floods the small lane, and the others hardly notice. The control: no tenant slots.
+
+Jobs are slow because the place they have to tell is: that takes a worker's time and none of this
+machine's, which would slow everybody down whatever the lane does. The others come in bursts, more
+of them than there are workers, so that their dwell is a wait for each other, far longer than what
+else may happen on a busy machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from handlers.jobs.model import Lane
+from scripts.client import Client, NewJob
+from scripts.load.ledger import JobRow, Ledger
+from scripts.load.measures import Dwell
+from scripts.local.errors import LocalError
+from scripts.local.settings import Chosen, over
+from scripts.local.stack import LocalStack
+
+from .framework import Bench, Expectation, Scenario
+from .slow_place import SlowPlace
+
+NOISY: Final = "noisy"
+QUIET: Final = tuple(f"quiet-{number}" for number in range(1, 10))
+FIELD: Final = "n"
+
+CONCURRENCY: Final = 4
+"""Jobs the small lane runs at once."""
+SLOTS: Final = 1
+"""Of each tenant, in the run."""
+NO_SLOTS: Final = 1000
+"""In the control: more than there are jobs."""
+FLOOD: Final = 36
+"""Jobs of the noisy tenant, on a subject each."""
+SLOW_S: Final = 1.5
+"""How long the place takes to hear of one of them, and"""
+USUAL_S: Final = 0.6
+"""of anybody else's."""
+BURSTS: Final = 6
+"""In which each other tenant submits a job."""
+PACE_S: Final = 4.0
+"""From one burst to the next: all jobs of one have ended by then."""
+WITHIN: Final = 2.0
+"""How many times its unloaded value the others' p95 dwell may be, with slots; and"""
+BEYOND: Final = 5.0
+"""has to be without them."""
+ENDED_WITHIN_S: Final = 120
+LOOK_S: Final = 0.5
+
+
+def run(bench: Bench) -> Iterator[Expectation]:
+    with _stack(bench, "noisy", SLOTS) as stack:
+        seen = _measure(bench, stack)
+        yield from all_succeeded(seen)
+        yield slots_kept(seen.flood, SLOTS)
+        yield held(seen.flood)
+        yield Expectation.of(
+            "the others' p95 dwell beside the flood",
+            expected=f"at most {WITHIN:g} x its unloaded value",
+            saw=seen.compared,
+            ok=seen.ratio <= WITHIN,
+        )
+
+
+def control(bench: Bench) -> Iterator[Expectation]:
+    """The same jobs at the same pace, with all of a tenant's jobs in the queue at once."""
+    with _stack(bench, "noisy-without", NO_SLOTS) as stack:
+        seen = _measure(bench, stack)
+        yield from all_succeeded(seen)
+        yield Expectation.of(
+            "the others' p95 dwell beside the flood",
+            expected=f"more than {BEYOND:g} x its unloaded value",
+            saw=seen.compared,
+            ok=seen.ratio > BEYOND,
+        )
+
+
+SCENARIO: Final = Scenario(
+    "noisy-tenant",
+    "A tenant that floods the small lane waits for its own slots; others start as ever.",
+    run,
+    control,
+)
+
+
+# --- judgement --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Jobs as the table has them."""
+
+    unloaded: Sequence[JobRow]
+    """The others', before the flood."""
+    loaded: Sequence[JobRow]
+    """The others', beside it."""
+    flood: Sequence[JobRow]
+
+    @property
+    def ratio(self) -> float:
+        return dwell(self.loaded).p95 / max(dwell(self.unloaded).p95, 1)
+
+    @property
+    def compared(self) -> str:
+        before, beside = dwell(self.unloaded), dwell(self.loaded)
+        return (
+            f"{self.ratio:.1f} x: {beside.p95} ms (p50 {beside.p50}), "
+            f"unloaded {before.p95} ms (p50 {before.p50})"
+        )
+
+
+def dwell(rows: Sequence[JobRow]) -> Dwell:
+    """From their creation on: should one of them have been held, that counts too."""
+    return Dwell.of(row.started_at - row.created_at for row in rows if row.started_at is not None)
+
+
+def all_succeeded(seen: Seen) -> Iterator[Expectation]:
+    for who, rows, expected in (
+        ("the others, unloaded", seen.unloaded, BURSTS * len(QUIET)),
+        ("the others", seen.loaded, BURSTS * len(QUIET)),
+        ("the noisy tenant", seen.flood, FLOOD),
+    ):
+        done = sum(row.lane is Lane.SMALL and row.succeeded == 1 for row in rows)
+        yield Expectation.equal(
+            f"small jobs of {who} that changed their record", expected=expected, saw=done
+        )
+
+
+def slots_kept(flood: Sequence[JobRow], slots: int) -> Expectation:
+    """Between its admission and its end a job has one of its tenant's slots."""
+    most = most_at_once(
+        (row.admitted_at, row.finished_at)
+        for row in flood
+        if row.admitted_at is not None and row.finished_at is not None
+    )
+    return Expectation.of(
+        "most jobs of the noisy tenant in the queue or running",
+        expected=f"at most {slots}, its slots",
+        saw=most,
+        ok=0 < most <= slots,
+    )
+
+
+def held(flood: Sequence[JobRow]) -> Expectation:
+    waited = held_of(flood)
+    return Expectation.of(
+        "jobs of the noisy tenant that were held before",
+        expected=f"more than half of {FLOOD}",
+        saw=waited,
+        ok=waited > FLOOD / 2,
+    )
+
+
+def held_of(rows: Sequence[JobRow]) -> int:
+    return sum(row.admitted_at is None or row.admitted_at > row.created_at + 1 for row in rows)
+
+
+def most_at_once(spans: Iterator[tuple[int, int]]) -> int:
+    """The greatest number of spans that overlap; one may begin as another ends."""
+    changes = sorted(
+        change for begins, ends in spans for change in ((begins, 1), (max(ends, begins + 1), -1))
+    )
+    most = now = 0
+    for _, change in changes:
+        now += change
+        most = max(most, now)
+    return most
+
+
+# --- the load ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def _stack(bench: Bench, name: str, slots: int) -> Iterator[LocalStack]:
+    place = SlowPlace(seconds={NOISY: SLOW_S}, usual=USUAL_S)
+    with place.serving():
+        chosen: Chosen = {
+            "small_lane": {"maximum_concurrency": CONCURRENCY},
+            "limits": {"tenant_slots_small": slots},
+        }
+        with bench.stack(
+            name, settings=over(chosen, {"effects": place.settings}), records=False
+        ) as stack:
+            yield stack
+
+
+def _measure(bench: Bench, stack: LocalStack) -> Seen:
+    load = _Load(bench, stack)
+    load.records()
+    before = load.others("Jobs of nine tenants, unloaded", "before")
+    flood = load.flood()
+    beside = load.others("The same beside the flood", "beside")
+    rows = load.ended([*before, *flood, *beside])
+    return Seen(
+        unloaded=[rows[id_] for id_ in before],
+        loaded=[rows[id_] for id_ in beside],
+        flood=[rows[id_] for id_ in flood],
+    )
+
+
+class _Load:
+    def __init__(self, bench: Bench, stack: LocalStack) -> None:
+        self._step = bench.steps.step
+        self._stack = stack
+        self._ledger = Ledger(stack)
+        self._clients = {
+            tenant: Client(stack.api.url, stack.issuer.token(tenant)) for tenant in (NOISY, *QUIET)
+        }
+
+    def records(self) -> None:
+        """One for each job."""
+        settings = self._ledger.settings
+        for tenant, names in self._names().items():
+            for name in names:
+                self._stack.clients.dynamodb.put_item(
+                    TableName=settings.records_table,
+                    Item={
+                        settings.records_tenant_key: {"S": tenant},
+                        settings.records_id_key: {"S": name},
+                        FIELD: {"N": "0"},
+                        "version": {"N": "1"},
+                    },
+                )
+
+    def _names(self) -> Mapping[str, Sequence[str]]:
+        quiet = [f"{when}-{number}" for when in ("before", "beside") for number in range(BURSTS)]
+        return {
+            NOISY: [f"flood-{number}" for number in range(FLOOD)],
+            **dict.fromkeys(QUIET, quiet),
+        }
+
+    def flood(self) -> list[str]:
+        with self._step("The flood", FLOOD) as advance:
+            made = []
+            for number in range(FLOOD):
+                made.append(self._submit(NOISY, f"flood-{number}"))
+                advance(1)
+            return made
+
+    def others(self, what: str, when: str) -> list[str]:
+        """Burst by burst, whatever became of those before."""
+        with self._step(what, BURSTS * len(QUIET)) as advance:
+            start = time.monotonic()
+            made = []
+            for number in range(BURSTS):
+                time.sleep(max(0.0, start + number * PACE_S - time.monotonic()))
+                for tenant in QUIET:
+                    made.append(self._submit(tenant, f"{when}-{number}"))
+                    advance(1)
+            return made
+
+    def _submit(self, tenant: str, name: str) -> str:
+        job = NewJob(
+            operation="adjust_number", subject=name, ids=[name], params={"field": FIELD, "add": 1}
+        )
+        return self._clients[tenant].submit(job).id
+
+    def ended(self, ids: Sequence[str]) -> Mapping[str, JobRow]:
+        """Every job, when all have ended. Raises LocalError."""
+        with self._step("Waiting for all to end"):
+            deadline = time.monotonic() + ENDED_WITHIN_S
+            while True:
+                rows = self._ledger.jobs()
+                if all(rows[id_].state.terminal for id_ in ids):
+                    return rows
+                if time.monotonic() > deadline:
+                    raise LocalError(f"not all jobs had ended after {ENDED_WITHIN_S} s")
+                time.sleep(LOOK_S)

@@ -1,0 +1,395 @@
+"""What is told of jobs: which events, to whom, once and again, and that nothing waits for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from handlers.effects.addresses import problem_of
+from handlers.effects.lifecycle import REST, AddressListener, BusListener
+from handlers.jobs import control, items
+from handlers.jobs.attempt import Worker
+from handlers.jobs.errors import Transient
+from handlers.jobs.events import ADDRESS, EVENT_BUS, Happened, JobEvent, NotTaken
+from handlers.jobs.limits import Limits
+from handlers.jobs.measures import Measure
+from handlers.jobs.model import Job, Lane
+from handlers.jobs.outcomes import act
+from handlers.jobs.preview import preview
+from handlers.jobs.reading import read_job
+from handlers.jobs.recover import Recovery
+from handlers.jobs.requests import BadRequest, Unprocessable, accept, parse
+from handlers.jobs.run import on_message
+from handlers.jobs.states import State
+from handlers.jobs.submit import Created, submit
+from handlers.memory.runtime import ManualRuntime
+from tests.support.world import MemoryWorld, memory_world
+
+if TYPE_CHECKING:
+    from handlers.jobs.ports import Listener
+    from handlers.jobs.requests import Accepted
+
+TENANT: Final = "acme"
+HOOK: Final = "https://example.org/jobs"
+
+
+@dataclass
+class Ear:
+    """``Listener`` that keeps what it hears, and fails while it is told to."""
+
+    heard: list[JobEvent] = field(default_factory=list)
+    fails: Exception | None = None
+    asked: int = 0
+
+    def tell(self, event: JobEvent) -> None:
+        self.asked += 1
+        if self.fails is not None:
+            raise self.fails
+        self.heard.append(event)
+
+    @property
+    def said(self) -> list[str]:
+        return [event.what.value for event in self.heard]
+
+
+def world_of(limits: Limits | None = None, **listeners: Listener) -> MemoryWorld:
+    world = memory_world(limits=limits)
+    world.records.load(TENANT, {"a": {"price": 10, "version": 1}})
+    return replace(
+        world,
+        listeners={EVENT_BUS if name == "bus" else name: each for name, each in listeners.items()},
+        address_problem=lambda url: problem_of(url, loopback=False),
+    )
+
+
+def wanted(world: MemoryWorld, subject: str = "s", **more: Any) -> Accepted:
+    body = {
+        "operation": "adjust_number",
+        "subject": subject,
+        "params": {"field": "price", "add": 1},
+        "ids": ["a"],
+        **more,
+    }
+    return accept(parse(json.dumps(body)), world.operations, max_ids=10)
+
+
+def new_job(world: MemoryWorld, subject: str = "s", **more: Any) -> Job:
+    world.runtime.sleep(1)
+    made = submit(world, TENANT, wanted(world, subject, **more))
+    assert isinstance(made, Created)
+    return made.job
+
+
+def work(world: MemoryWorld) -> None:
+    [delivery] = world.queues[Lane.SMALL].receive(1, 0)
+    act(world.queues[Lane.SMALL], delivery, on_message(world, delivery, Worker("w")))
+
+
+def recover(world: MemoryWorld, ear: Listener | None = None, seconds: int = 60) -> None:
+    """A run of recovery, which also calls addresses."""
+    world.runtime.sleep(seconds * 1000)
+    more = {} if ear is None else {ADDRESS: ear}
+    Recovery(replace(world, listeners={**world.listeners, **more})).run()
+
+
+def rows(world: MemoryWorld) -> list[Mapping[str, Any]]:
+    found = world.store.snapshot().items()
+    return [item for key, item in found if key.sk.startswith("EVENT#")]
+
+
+# --- what is told -----------------------------------------------------------------------------
+
+
+def test_a_bus_hears_of_a_jobs_life_at_once_and_no_row_is_left() -> None:
+    bus = Ear()
+    world = world_of(bus=bus)
+    job = new_job(world, labels={"team": "a"})
+    assert bus.said == ["created"]
+    work(world)
+    assert bus.said == ["created", "started", "ended"]
+    assert not rows(world)
+    states = [json.loads(event.detail)["job"]["state"] for event in bus.heard]
+    assert states == ["QUEUED", "RUNNING", "SUCCEEDED"]
+    ended = json.loads(bus.heard[-1].detail)
+    stored = read_job(world, job.id)
+    assert stored is not None
+    assert ended["key"] == bus.heard[-1].key
+    assert (
+        ended["job"].items()
+        >= {
+            "id": job.id,
+            "tenant": TENANT,
+            "subject": "s",
+            "operation": "adjust_number",
+            "lane": "small",
+            "total": 1,
+            "succeeded": 1,
+            "failed": 0,
+            "skipped": 0,
+            "labels": {"team": "a"},
+        }.items()
+    )
+    assert ended["job"]["finished_at"].endswith("Z")
+    assert len({event.key for event in bus.heard}) == 3
+
+
+def test_without_a_bus_or_an_address_nothing_is_written() -> None:
+    world = world_of()
+    new_job(world)
+    work(world)
+    assert not rows(world)
+
+
+def test_a_held_job_is_created_held_and_then_admitted() -> None:
+    bus = Ear()
+    world = world_of(Limits(tenant_slots_small=1), bus=bus)
+    new_job(world, "s1")
+    held = new_job(world, "s2")
+    work(world)
+    mine = [event for event in bus.heard if event.job_id == held.id]
+    assert [event.what for event in mine] == [Happened.CREATED, Happened.ADMITTED]
+    reasons = [json.loads(event.detail)["job"].get("waiting_reason") for event in mine]
+    assert reasons == ["tenant_limit", None]
+
+
+def test_only_the_first_attempt_is_a_start() -> None:
+    bus = Ear()
+    world = world_of(bus=bus)
+    new_job(world)
+    [delivery] = world.queues[Lane.SMALL].receive(1, 0)
+    stopped = Worker("w", stopping=lambda: True)
+    act(world.queues[Lane.SMALL], delivery, on_message(world, delivery, stopped))
+    work(world)
+    assert bus.said == ["created", "started", "ended"]
+
+
+def test_a_retried_job_ends_twice_with_two_keys() -> None:
+    bus = Ear()
+    world = world_of(bus=bus)
+    job = new_job(world, params={"field": "none", "add": 1}, tolerated_failure_percent=0)
+    work(world)
+    control.retry(world, TENANT, job.id)
+    work(world)
+    ended = [event for event in bus.heard if event.what is Happened.ENDED]
+    assert len({event.key for event in ended}) == 2
+    assert ended[0].fence < ended[1].fence
+
+
+def test_a_cancelled_job_ends() -> None:
+    bus = Ear()
+    world = world_of(bus=bus)
+    job = new_job(world)
+    control.cancel(world, TENANT, job.id)
+    assert json.loads(bus.heard[-1].detail)["job"]["state"] == "CANCELLED"
+
+
+# --- listeners that fail ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [Transient("down"), NotTaken("no"), RuntimeError("a bug")])
+def test_a_job_runs_and_ends_whatever_the_bus_does(error: Exception) -> None:
+    bus = Ear(fails=error)
+    world = world_of(bus=bus)
+    job = new_job(world)
+    work(world)
+    ended = read_job(world, job.id)
+    assert ended is not None
+    assert ended.state is State.SUCCEEDED
+    assert not world.queues[Lane.SMALL].snapshot()
+    bus.fails = None
+    recover(world)
+    assert sorted(bus.said) == ["created", "ended", "started"]
+    assert not rows(world)
+
+
+def test_an_event_is_tried_later_and_later_and_parked_at_last() -> None:
+    bus = Ear(fails=Transient("down"))
+    world = world_of(Limits(max_effect_tries=3), bus=bus)
+    new_job(world)
+    for _ in range(6):
+        recover(world, seconds=1000)
+    assert bus.asked == 1 + 3
+    [row] = rows(world)
+    assert row["parked"] is True
+    assert row["last_error"] == "down"
+    assert "due_pk" not in row
+    assert world.telemetry.total(Measure.EVENTS_PARKED) == 1
+
+
+def test_what_is_refused_for_good_is_parked_at_once() -> None:
+    bus = Ear(fails=NotTaken("answered 410"))
+    world = world_of(bus=bus)
+    new_job(world)
+    recover(world)
+    recover(world, seconds=1000)
+    assert bus.asked == 2
+    assert rows(world)[0]["last_error"] == "answered 410"
+
+
+def test_a_bus_that_is_no_longer_deployed_leaves_no_row() -> None:
+    world = world_of(bus=Ear(fails=Transient()))
+    new_job(world)
+    recover(replace(world, listeners={}))
+    assert not rows(world)
+
+
+# --- addresses --------------------------------------------------------------------------------
+
+
+def test_an_address_hears_from_recovery_alone() -> None:
+    address = Ear()
+    world = world_of()
+    job = new_job(world, notify={"url": HOOK})
+    work(world)
+    assert len(rows(world)) == 3
+    recover(world, address, seconds=0)
+    assert sorted(address.said) == ["created", "ended", "started"]
+    assert {event.to for event in address.heard} == {HOOK}
+    assert not rows(world)
+    assert {event.job_id for event in address.heard} == {job.id}
+
+
+def test_bus_and_address_fail_apart() -> None:
+    bus, address = Ear(), Ear(fails=Transient("down"))
+    world = world_of(bus=bus)
+    new_job(world, notify={"url": HOOK})
+    assert bus.said == ["created"]
+    recover(world, address)
+    assert [row["listener"] for row in rows(world)] == [ADDRESS]
+
+
+def test_a_silent_tenant_is_waited_for_once_in_a_run() -> None:
+    address = Ear(fails=Transient("time-out"))
+    world = world_of()
+    for n in range(5):
+        new_job(world, f"s{n}", notify={"url": f"https://host-{n}.example.org"})
+    recover(world, address)
+    assert address.asked == 1
+    assert len(rows(world)) == 5
+    assert all(row["tries"] == 1 for row in rows(world))
+    address.fails = None
+    recover(world, address, seconds=1000)
+    assert len(address.heard) == 5
+
+
+GOOD = ["https://example.org", "https://example.org:8443/a?b=c", "https://93.184.216.34/x"]
+PRIVATE = [
+    "https://10.0.0.1/",
+    "https://127.0.0.1/",
+    "https://169.254.169.254/latest/meta-data",
+    "https://[::1]/",
+    "https://[fd00::1]/",
+    "https://[::ffff:10.0.0.1]/",
+    "https://localhost/",
+    "https://LOCALHOST./",
+    "https://intranet/",
+    "https://2130706433/",
+    "https://0x7f000001/",
+    "https://127.1/",
+    "https://a.b.c.0x7f/",
+    "http://example.org/",
+]
+MALFORMED = ["example.org", "ftp://example.org", "https://user:word@example.org", "https://"]
+    "example.org",
+    "ftp://example.org",
+    "https://user:word@example.org",
+    "https://",
+    "x" * 3000,
+]
+
+
+@pytest.mark.parametrize("url", GOOD)
+def test_public_addresses_are_taken(url: str) -> None:
+    assert new_job(world_of(), notify={"url": url}).notify == url
+
+
+@pytest.mark.parametrize("url", PRIVATE)
+def test_private_addresses_are_refused_before_anything_is_made(url: str) -> None:
+    world = world_of()
+    before = world.store.snapshot()
+    with pytest.raises(Unprocessable) as refused:
+        submit(world, TENANT, wanted(world, notify={"url": url}))
+    assert refused.value.field == "notify.url"
+    with pytest.raises(Unprocessable):
+        preview(world, TENANT, wanted(world, notify={"url": url}))
+    assert world.store.snapshot() == before
+
+
+@pytest.mark.parametrize("url", MALFORMED)
+def test_what_is_no_address_is_a_bad_request(url: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        wanted(world_of(), notify={"url": url})
+    assert refused.value.field == "notify.url"
+
+
+def test_a_deployment_that_tells_no_addresses_says_so() -> None:
+    world = replace(world_of(), address_problem=None)
+    with pytest.raises(Unprocessable, match="tells no addresses"):
+        submit(world, TENANT, wanted(world, notify={"url": HOOK}))
+
+
+# --- the listeners themselves -----------------------------------------------------------------
+
+
+def event(**changed: Any) -> JobEvent:
+    made = JobEvent("j", TENANT, "small", 7, Happened.ENDED, EVENT_BUS, None, '{"key":"k"}')
+    return replace(made, **changed)
+
+
+@dataclass
+class Bus:
+    """Of EventBridge, the one call."""
+
+    answers: list[Mapping[str, Any]]
+    entries: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def put_events(self, *, Entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:  # noqa: N803  AWS's name
+        self.entries += Entries
+        return self.answers.pop(0)
+
+
+def failed(code: str) -> Mapping[str, Any]:
+    return {"FailedEntryCount": 1, "Entries": [{"ErrorCode": code, "ErrorMessage": "m"}]}
+
+
+def test_the_bus_gets_an_entry_of_its_kind() -> None:
+    client = Bus([{"FailedEntryCount": 0}])
+    BusListener(client, "changes", ManualRuntime()).tell(event())  # type: ignore[arg-type]  # the one call
+    [entry] = client.entries
+    assert (entry["EventBusName"], entry["DetailType"]) == ("changes", "Job Ended")
+    assert entry["Detail"] == '{"key":"k"}'
+
+
+def test_a_bus_that_fails_is_left_alone_for_a_while() -> None:
+    runtime = ManualRuntime()
+    client = Bus([failed("ThrottlingException"), {"FailedEntryCount": 0}])
+    listener = BusListener(client, "changes", runtime)  # type: ignore[arg-type]  # the one call
+    for _ in range(3):
+        with pytest.raises(Transient):
+            listener.tell(event())
+    assert len(client.entries) == 1
+    runtime.sleep(REST)
+    listener.tell(event())
+    assert len(client.entries) == 2
+
+
+def test_a_bus_may_refuse_for_good() -> None:
+    client = Bus([failed("MalformedDetail")])
+    with pytest.raises(NotTaken, match="MalformedDetail"):
+        BusListener(client, "changes", ManualRuntime()).tell(event())  # type: ignore[arg-type]  # the one call
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1", "127.0.0.1", "169.254.169.254", "::1"])
+def test_a_name_that_points_inside_is_not_called(address: str) -> None:
+    listener = AddressListener(lambda: b"s" * 16, ManualRuntime(), ask=lambda _h, _p: [address])
+    with pytest.raises(Transient, match="must not be called"):
+        listener.tell(event(listener=ADDRESS, to=HOOK))
+
+
+def test_rows_of_one_job_lie_beside_it() -> None:
+    assert event().place == items.event_key("j", 7, "ended", EVENT_BUS)
+    assert event().place.pk == items.job_key("j").pk
