@@ -293,13 +293,7 @@ PRIVATE = [
     "https://a.b.c.0x7f/",
     "http://example.org/",
 ]
-MALFORMED = ["example.org", "ftp://example.org", "https://user:word@example.org", "https://"]
-    "example.org",
-    "ftp://example.org",
-    "https://user:word@example.org",
-    "https://",
-    "x" * 3000,
-]
+MALFORMED = ["example.org", "ftp://a.org", "https://u:w@a.org", "https://", "x" * 3000]
 
 
 @pytest.mark.parametrize("url", GOOD)
