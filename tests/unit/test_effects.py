@@ -226,3 +226,21 @@ def test_a_job_that_settles_to_failed_keeps_its_ids_for_a_retry() -> None:
     assert isinstance(on_message(world, delivery, Worker("w")), DeleteMessage)
     ended = now(world, job.id)
     assert (ended.state, ended.end_reason) == (State.FAILED, EndReason.TOO_MANY_FAILED)
+
+
+def test_a_job_of_before_a_sink_was_taken_away_still_ends() -> None:
+    world = a_world(Index(failures=10**6))
+    job = run_job(world, 4)
+    assert job.state is State.SETTLING
+    without = replace(world, sinks={})
+    recover(without, 2)
+    ended = now(world, job.id)
+    assert (ended.state, ended.effects_open) == (State.SUCCEEDED, 0)
+
+
+def test_without_a_sink_no_row_is_written() -> None:
+    world = replace(a_world(Index()), sinks={})
+    job = run_job(world, 12)
+    assert (job.state, job.effects_done) == (State.SUCCEEDED, 0)
+    assert "effects_done" not in world.telemetry.actions()
+    assert not [key for key in world.store.snapshot() if key.sk.startswith("EFFECT#")]
