@@ -14,11 +14,11 @@ from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from handlers.jobs.sizes import BODY
 from handlers.settings import AuthSettings
 
 from .acknowledge import acknowledge, acknowledge_payload_objects
 from .functions import Functions, log_group
+from .gateway_answers import add_problem_answers
 from .grants import (
     WRITE,
     allow,
@@ -105,7 +105,7 @@ class Api(Construct):
             default_method_options=self._asked(),
         )
         rest.root.add_proxy(any_method=True)
-        _problem_answers(rest)
+        add_problem_answers(rest)
         _acknowledge(rest, waf_is_off=settings.waf.mode == "off")
         return rest
 
@@ -158,53 +158,6 @@ class Authorizer(Construct):
             # Anything else is refused without starting the function.
             validation_regex="^[Bb]earer [-_.A-Za-z0-9]+$",
         )
-
-
-def _problem_answers(rest: apigateway.RestApi) -> None:
-    """The gateway's own errors have the same form as the function's (RFC 9457)."""
-    kinds = apigateway.ResponseType
-    _answer(rest, "ClientErrors", kinds.DEFAULT_4_XX, "about:blank", {})
-    _answer(rest, "ServerErrors", kinds.DEFAULT_5_XX, "about:blank", {})
-    _answer(
-        rest,
-        "RefusedByWaf",
-        kinds.WAF_FILTERED,
-        "urn:fairlane:problem:refused",
-        {"code": "refused", "detail": "the web firewall refused this request", **_BY_WAF},
-    )
-    _answer(
-        rest,
-        "TooLarge",
-        kinds.REQUEST_TOO_LARGE,
-        "urn:fairlane:problem:too_large",
-        {
-            "code": "too_large",
-            "detail": f"the body of a job has at most {BODY} bytes; more ids go into a file, by "
-            "POST /v1/uploads",
-        },
-    )
-
-
-_BY_WAF: Final = {"answered_by": "waf"}
-
-
-def _answer(
-    rest: apigateway.RestApi,
-    id_: str,
-    kind: apigateway.ResponseType,
-    type_: str,
-    more: Mapping[str, str],
-) -> None:
-    fixed = "".join(f", {json.dumps(name)}: {json.dumps(text)}" for name, text in more.items())
-    rest.add_gateway_response(
-        id_,
-        type=kind,
-        response_headers={"Content-Type": "'application/problem+json'"},
-        templates={
-            "application/json": f'{{"type": "{type_}", "title": $context.error.messageString,'
-            f' "instance": "urn:request:$context.requestId"{fixed}}}'
-        },
-    )
 
 
 def _acknowledge(rest: apigateway.RestApi, *, waf_is_off: bool) -> None:

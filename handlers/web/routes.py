@@ -26,7 +26,6 @@ Schema = dict[str, Any]
 OK, CREATED, ACCEPTED = HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED
 NOT_MODIFIED = HTTPStatus.NOT_MODIFIED
 BAD, NOT_FOUND, CONFLICT = HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT
-TOO_MANY = HTTPStatus.TOO_MANY_REQUESTS
 LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 UNPROCESSABLE = HTTPStatus.UNPROCESSABLE_ENTITY
 
@@ -103,7 +102,7 @@ ROUTES: Final = (
         "Create a job, or look at what it would do",
         Scope.WRITE,
         {ACCEPTED: schemas.JobAnswer, OK: None},
-        problems=(CONFLICT, LARGE, UNPROCESSABLE, TOO_MANY),
+        problems=(CONFLICT, LARGE, UNPROCESSABLE),
         parameters=(
             KEY,
             Parameter("validate_only", FLAG, "Only say what the job would do."),
@@ -187,7 +186,7 @@ ROUTES: Final = (
             summary,
             Scope.WRITE,
             {ACCEPTED: schemas.JobAnswer},
-            problems=(CONFLICT, TOO_MANY),
+            problems=(CONFLICT,),
             headers=("Location",),
             name=name,
         )
@@ -204,7 +203,7 @@ ROUTES: Final = (
         "Let a failed job go on, or try only its failed records again",
         Scope.WRITE,
         {ACCEPTED: schemas.JobAnswer},
-        problems=(CONFLICT, TOO_MANY),
+        problems=(CONFLICT,),
         parameters=(
             Parameter(
                 "failed_only",

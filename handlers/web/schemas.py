@@ -33,6 +33,11 @@ Code = Literal[
     "internal",
     "unavailable",
     "unsettled",
+    # Of what stands in front of the function:
+    "forbidden",
+    "throttled",
+    "refused",
+    "gateway_timeout",
 ]
 
 
@@ -229,3 +234,7 @@ class ProblemAnswer(BaseModel):
         default=None, description="Of insufficient_scope: the one that is missing."
     )
     fields: list[str] | None = Field(default=None, description="The record fields it is about.")
+    answered_by: str | None = Field(
+        default=None, description="Who refused it, where it was not the API itself."
+    )
+    instance: str | None = None

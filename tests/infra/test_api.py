@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from handlers.settings import CallerSettings
 from infra.settings import DeploySettings
+from tests.support.openapi import check_answer
 
 from .synthesis import AUTH, PRINCIPALS, Synthesised, referred
 
@@ -45,22 +46,20 @@ def test_calls_are_logged_and_bodies_are_not(stack: Synthesised) -> None:
 
 
 def test_the_gateways_own_errors_are_problems_too(stack: Synthesised) -> None:
-    answers = stack.of("ApiGateway::GatewayResponse").values()
-    assert {answer["ResponseType"] for answer in answers} == {
-        "DEFAULT_4XX",
-        "DEFAULT_5XX",
-        "WAF_FILTERED",
-        "REQUEST_TOO_LARGE",
-    }
     problems = {}
-    for answer in answers:
+    for answer in stack.of("ApiGateway::GatewayResponse").values():
         header = answer["ResponseParameters"]["gatewayresponse.header.Content-Type"]
         assert header == "'application/problem+json'"
         body = answer["ResponseTemplates"]["application/json"]
         # The message comes with its own quotes.
         filled = body.replace("$context.error.messageString", '"Unauthorized"')
-        problems[answer["ResponseType"]] = json.loads(filled)
-        assert problems[answer["ResponseType"]]["title"] == "Unauthorized"
+        problem = problems[answer["ResponseType"]] = json.loads(filled)
+        assert str(problem["status"]) == answer["StatusCode"]
+        # Documented like the function's own.
+        sent = {"content-type": "application/problem+json", "x-request-id": "set by the gateway"}
+        check_answer("POST", "/v1/jobs", problem["status"], sent, problem)
+    assert {"DEFAULT_4XX", "DEFAULT_5XX", "UNAUTHORIZED", "THROTTLED"} < set(problems)
+    assert problems["UNAUTHORIZED"]["code"] == "unauthorized"
     assert problems["WAF_FILTERED"]["answered_by"] == "waf"
     assert "POST /v1/uploads" in problems["REQUEST_TOO_LARGE"]["detail"]
 

@@ -1,0 +1,90 @@
+"""What API Gateway answers by itself, in the same form as the function's problems (RFC 9457).
+
+``$context.error.messageString`` comes with its own quotes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from aws_cdk import aws_apigateway as apigateway
+
+from handlers.jobs.sizes import BODY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Kind = apigateway.ResponseType
+
+
+@dataclass(frozen=True)
+class _Problem:
+    id: str
+    kind: apigateway.ResponseType
+    status: HTTPStatus
+    code: str
+    detail: str | None = None
+    """None: the gateway's own words."""
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    def template(self) -> str:
+        fixed = {
+            "type": f"urn:fairlane:problem:{self.code}",
+            "title": self.status.phrase,
+            "status": self.status.value,
+            "code": self.code,
+            **self.more,
+        }
+        detail = "$context.error.messageString" if self.detail is None else json.dumps(self.detail)
+        return (
+            f'{json.dumps(fixed)[:-1]}, "detail": {detail}, "request_id": "$context.requestId", '
+            '"instance": "urn:request:$context.requestId"}'
+        )
+
+
+_FORBIDDEN: Final = (HTTPStatus.FORBIDDEN, "forbidden")
+_THROTTLED: Final = (HTTPStatus.TOO_MANY_REQUESTS, "throttled")
+_TIMEOUT: Final = (HTTPStatus.GATEWAY_TIMEOUT, "gateway_timeout")
+_PROBLEMS: Final = (
+    _Problem("Unauthorized", Kind.UNAUTHORIZED, HTTPStatus.UNAUTHORIZED, "unauthorized"),
+    _Problem("AccessDenied", Kind.ACCESS_DENIED, *_FORBIDDEN),
+    _Problem("NoToken", Kind.MISSING_AUTHENTICATION_TOKEN, *_FORBIDDEN),
+    _Problem("ExpiredToken", Kind.EXPIRED_TOKEN, *_FORBIDDEN),
+    _Problem("InvalidSignature", Kind.INVALID_SIGNATURE, *_FORBIDDEN),
+    _Problem("Throttled", Kind.THROTTLED, *_THROTTLED),
+    _Problem("QuotaExceeded", Kind.QUOTA_EXCEEDED, *_THROTTLED),
+    _Problem(
+        "RefusedByWaf",
+        Kind.WAF_FILTERED,
+        HTTPStatus.FORBIDDEN,
+        "refused",
+        "the web firewall refused this request",
+        {"answered_by": "waf"},
+    ),
+    _Problem(
+        "TooLarge",
+        Kind.REQUEST_TOO_LARGE,
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        "too_large",
+        f"the body of a job has at most {BODY} bytes; more ids go into a file, by POST /v1/uploads",
+    ),
+    _Problem("IntegrationTimeout", Kind.INTEGRATION_TIMEOUT, *_TIMEOUT),
+    _Problem("IntegrationFailure", Kind.INTEGRATION_FAILURE, *_TIMEOUT),
+    # Their statuses are set, too: the default is one for each kind of error.
+    _Problem("ClientErrors", Kind.DEFAULT_4_XX, HTTPStatus.BAD_REQUEST, "bad_request"),
+    _Problem("ServerErrors", Kind.DEFAULT_5_XX, HTTPStatus.INTERNAL_SERVER_ERROR, "internal"),
+)
+
+
+def add_problem_answers(rest: apigateway.RestApi) -> None:
+    for problem in _PROBLEMS:
+        rest.add_gateway_response(
+            problem.id,
+            type=problem.kind,
+            status_code=str(problem.status.value),
+            response_headers={"Content-Type": "'application/problem+json'"},
+            templates={"application/json": problem.template()},
+        )
