@@ -16,6 +16,7 @@ from .commands import (
     drift,
     effects,
     jobs,
+    lanes,
     local,
     opensearch,
     payload_budget,
@@ -40,6 +41,7 @@ app.add_typer(tenants.app, name="tenants")
 app.command("bench")(bench.bench)
 app.command("demo")(demo.demo)
 app.command("drift")(drift.drift)
+app.command("lanes")(lanes.lanes)
 app.command("payload-budget")(payload_budget.payload_budget)
 app.command("token")(token.token)
 app.command("verify")(verify.verify)

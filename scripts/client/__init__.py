@@ -10,7 +10,7 @@ Whatever the API refuses is an ``ApiProblem``; nobody answering is ``Unreachable
 """
 
 from .client import Client
-from .models import JobPage, JobPreview, JobView, NewJob
+from .models import JobPage, JobPreview, JobView, LaneView, NewJob
 from .problems import ApiProblem, ClientError, StillRunning, Unreachable
 from .uploads import NewUpload
 
@@ -21,6 +21,7 @@ __all__ = [
     "JobPage",
     "JobPreview",
     "JobView",
+    "LaneView",
     "NewJob",
     "NewUpload",
     "StillRunning",

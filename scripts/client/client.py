@@ -13,7 +13,7 @@ import urllib3
 from pydantic import BaseModel, ValidationError
 from urllib3.util.retry import Retry
 
-from .models import JobPage, JobPreview, JobView, NewJob
+from .models import JobPage, JobPreview, JobView, Lanes, LaneView, NewJob
 from .problems import StillRunning, Unreachable, problem_of
 from .uploads import NewUpload, UploadAddress, send
 
@@ -111,6 +111,9 @@ class Client:
             token = page.next
             if token is None:
                 return
+
+    def lanes(self) -> tuple[LaneView, ...]:
+        return self._call(Lanes, "GET", "/v1/lanes").lanes
 
     def cancel(self, job_id: str) -> JobView:
         return self._control(job_id, "cancel")

@@ -29,10 +29,22 @@ class NewJob(BaseModel):
     """JSON values, with ``int`` or ``Decimal`` for numbers."""
     tolerated_failure_percent: int | None = None
     labels: Mapping[str, str] | None = None
+    notify: Mapping[str, str] | None = None
+    """``{"url": ...}``: who is told when the job starts and ends."""
 
     def json_body(self) -> bytes:
         """Exact: a Decimal stays the number it is. Raises TypeError for a float."""
         return exact_json(self.model_dump(mode="python", exclude_none=True)).encode()
+
+
+class Progress(BaseModel):
+    """Over the whole time since the job started; what nobody knows is None."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    percent: int | None = None
+    per_second: float | None = None
+    eta_seconds: int | None = None
 
 
 class JobView(BaseModel):
@@ -56,7 +68,9 @@ class JobView(BaseModel):
     succeeded: int = 0
     failed: int = 0
     skipped: int = 0
-    percent: int | None = None
+    queue_position: int | None = None
+    """Of a held job: 1 is the next of its tenant to be admitted."""
+    progress: Progress | None = None
     attempt: int = 0
     created_at: AwareDatetime
     started_at: AwareDatetime | None = None
@@ -90,6 +104,52 @@ class JobPreview(BaseModel):
     traversal: str | None = None
     why: str | None = None
     estimate: Mapping[str, Any] | None = None
+
+
+class QueueView(BaseModel):
+    """About how many messages there are, of everybody."""
+
+    model_config = ConfigDict(frozen=True)
+
+    waiting: int
+    in_flight: int
+
+
+class DwellView(BaseModel):
+    """Milliseconds, over so many of the tenant's newest jobs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    p50: int
+    p95: int
+    jobs: int
+
+
+class YoursView(BaseModel):
+    """The tenant's own."""
+
+    model_config = ConfigDict(frozen=True)
+
+    in_flight: int
+    held: int
+    limit: int
+    dwell_ms: DwellView | None = None
+
+
+class LaneView(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    lane: Lane
+    queue: QueueView
+    yours: YoursView
+
+
+class Lanes(BaseModel):
+    """The answer of ``GET /v1/lanes``."""
+
+    model_config = ConfigDict(frozen=True)
+
+    lanes: tuple[LaneView, ...]
 
 
 class JobPage(BaseModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from types import TracebackType
 from typing import Final, Self
 
@@ -11,10 +12,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    ProgressColumn,
-    Task,
     TextColumn,
-    TimeRemainingColumn,
 )
 from rich.table import Table
 from rich.text import Text
@@ -22,6 +20,8 @@ from rich.text import Text
 from handlers.jobs.states import State
 from scripts.client import JobPreview, JobView
 
+SLOW: Final = 10
+"""Records a second below which tenths matter."""
 STYLES: Final = {State.SUCCEEDED: "green", State.FAILED: "red", State.CANCELLED: "yellow"}
 
 
@@ -72,11 +72,10 @@ class Bar:
             TextColumn("{task.description}"),
             BarColumn(bar_width=30),
             MofNCompleteColumn(),
-            _Rate(),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[pace]}"),
             console=Console(stderr=True),
         )
-        self._task = self._progress.add_task("", total=None)
+        self._task = self._progress.add_task("", total=None, pace="")
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -91,17 +90,26 @@ class Bar:
         self._progress.stop()
 
     def show(self, job: JobView) -> None:
-        why = job.waiting_reason or job.end_reason
+        why: str | None = job.waiting_reason or job.end_reason
+        if job.queue_position is not None:
+            why = f"{why}, {job.queue_position} in line"
         self._progress.update(
             self._task,
             description=f"{job.state.value:<9}" + (f" ({why})" if why else ""),
+            pace=pace(job),
             total=job.total,
             completed=job.done,
             refresh=True,
         )
 
 
-class _Rate(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:,.0f}/s")
+def pace(job: JobView) -> str:
+    """Records a second so far and, while it runs, the time that is left if it goes on like that:
+    what the API knows, also for who begins to watch late."""
+    known = job.progress
+    if known is None or known.per_second is None:
+        return ""
+    rate = f"{known.per_second:,.0f}/s" if known.per_second >= SLOW else f"{known.per_second:.1f}/s"
+    if known.eta_seconds is None:
+        return rate
+    return f"{rate}  {timedelta(seconds=known.eta_seconds)} left"

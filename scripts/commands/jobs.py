@@ -68,6 +68,9 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
     validate_only: Annotated[
         bool, typer.Option("--validate-only", help="Say what it would do; create nothing.")
     ] = False,
+    notify: Annotated[
+        str | None, typer.Option(help="An https address to tell when it starts and ends.")
+    ] = None,
     idempotency_key: Annotated[
         str | None, typer.Option("--idempotency-key", help="Sent again, it brings the same job.")
     ] = None,
@@ -81,7 +84,7 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
     """Create a job."""
     parameters = _parameters(param or [], params)
     filter_ = None if query is None else _object("--query", query)
-    with _calling(url, token, tenant, name, as_json=as_json) as client:
+    with calling(url, token, tenant, name, as_json=as_json) as client:
         chosen = selected(client, ids_file, column, ids or [])
         job = NewJob(
             operation=operation,
@@ -90,6 +93,7 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
             ids=chosen.ids,
             upload_id=chosen.upload_id,
             query=filter_,
+            notify=None if notify is None else {"url": notify},
             traversal=traversal,
         )
         if validate_only:
@@ -113,7 +117,7 @@ def get(
     as_json: AsJson = False,
 ) -> None:
     """Show a job."""
-    with _calling(url, token, tenant, name, as_json=as_json) as client:
+    with calling(url, token, tenant, name, as_json=as_json) as client:
         _show(client.get(job_id), as_json=as_json)
 
 
@@ -128,7 +132,7 @@ def list_jobs(
     as_json: AsJson = False,
 ) -> None:
     """List the newest jobs."""
-    with _calling(url, token, tenant, name, as_json=as_json) as client:
+    with calling(url, token, tenant, name, as_json=as_json) as client:
         jobs = list(client.jobs(limit))
         if as_json:
             for job in jobs:
@@ -148,7 +152,7 @@ def watch(
     as_json: AsJson = False,
 ) -> None:
     """Follow a job until it has ended. Exit status 1 when it did not succeed."""
-    with _calling(url, token, tenant, name, as_json=as_json) as client:
+    with calling(url, token, tenant, name, as_json=as_json) as client:
         _follow(client, job_id, as_json=as_json)
 
 
@@ -164,7 +168,7 @@ def _verb(act: Callable[[Client, str], JobView], what: str) -> None:
         name: Name = DEFAULT_NAME,
         as_json: AsJson = False,
     ) -> None:
-        with _calling(url, token, tenant, name, as_json=as_json) as client:
+        with calling(url, token, tenant, name, as_json=as_json) as client:
             _show(act(client, job_id), as_json=as_json)
 
     app.command(act.__name__, help=what)(command)
@@ -180,7 +184,7 @@ _verb(Client.retry, "Run a failed job again, from where it stopped.")
 
 
 @contextmanager
-def _calling(
+def calling(
     url: str | None, token: str | None, tenant: str | None, name: str, *, as_json: bool
 ) -> Iterator[Client]:
     """A client; what the API refuses is printed, with exit status 1."""
