@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from random import Random
 from typing import Final
 
+import psutil
 from botocore.exceptions import ClientError
 
 from scripts.client import Client
@@ -26,8 +28,8 @@ from scripts.local.stack import LocalStack
 
 from .site import Site, stand_still
 
-CHUNK: Final = 4
-SMALL: Final = 100
+CHUNK: Final = 2
+SMALL: Final = 120
 """Records of the largest job of the small lane."""
 STOP_TIMEOUT: Final = 20
 FUNCTION_TIMEOUT: Final = 2
@@ -50,7 +52,7 @@ CHAOS: Final[Chosen] = {
         },
         "takeover_grace": 15,
         "clock_skew": 1,
-        # A small job of a hundred records takes about as long: some are promoted, some killed.
+        # Less than a large job of the small lane takes: some are promoted, some killed.
         "function_timeout": FUNCTION_TIMEOUT,
         "small_reserve": 0.1,
         "stop_timeout": STOP_TIMEOUT,
@@ -105,18 +107,20 @@ class Plan:
 
     kills: tuple[float, ...]
     stops: tuple[float, ...]
+    freezes: tuple[float, ...]
     recovery_down: tuple[float, float]
     """From, to."""
     ends: float
 
     @classmethod
-    def of(cls, seed: int, *, ends: float, kills: int, stops: int) -> Plan:
+    def of(cls, seed: int, *, ends: float, kills: int, stops: int, freezes: int) -> Plan:
         chance = Random(seed)  # noqa: S311  repeatable is what it is for
 
         def moments(count: int) -> tuple[float, ...]:
             return tuple(sorted(chance.uniform(2, ends) for _ in range(count)))
 
-        return cls(moments(kills), moments(stops), (ends * 0.2, ends * 0.6), ends)
+        down = ends * 0.2, ends * 0.6
+        return cls(moments(kills), moments(stops), moments(freezes), down, ends)
 
 
 class Jobs:
@@ -198,6 +202,7 @@ class Storm:
         self._todo = sorted(self._events(), key=lambda event: event[0])
         self._start = time.monotonic()
         self._recovery = _function(stack, "Recovery")
+        self._small = _function(stack, "SmallLane")
         self._next_recovery = 0.0
         stand_still(stack)
 
@@ -225,6 +230,8 @@ class Storm:
             yield at, self._kill
         for at in self._plan.stops:
             yield at, self._stop
+        for at in self._plan.freezes:
+            yield at, self._freeze
         down, up = self._plan.recovery_down
         yield down, self._recovery_down
         yield up, self._recovery_up
@@ -246,6 +253,14 @@ class Storm:
         victim.terminate()
         self.happened.stopped.append(victim)
         self._stack.workers.start()
+
+    def _freeze(self) -> None:
+        """Let the small lane's functions hang, so that each is killed at the end of its time."""
+        aws = self._stack.state.aws
+        for child in psutil.Process(aws.pid).children(recursive=True) if aws else ():
+            with suppress(psutil.Error):
+                if child.environ().get("AWS_LAMBDA_FUNCTION_NAME") == self._small:
+                    child.suspend()
 
     def _recovery_down(self) -> None:
         self._stack.clients.lambda_.put_function_concurrency(

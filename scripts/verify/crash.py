@@ -27,6 +27,7 @@ WORKERS: Final = 3
 STORM_S: Final = 40
 KILLS: Final = 8
 STOPS: Final = 4
+FREEZES: Final = 3
 DRAINED_S: Final = 90
 WITHIN: Final = 60
 ROUNDS: Final = 4
@@ -41,7 +42,8 @@ def run(bench: Bench) -> Iterator[Expectation]:
     jobs.load()
     before = jobs.ledger.records(TENANTS)
     stack.workers.start(WORKERS)
-    storm = Storm(stack, Plan.of(SEED, ends=STORM_S, kills=KILLS, stops=STOPS), chance)
+    plan = Plan.of(SEED, ends=STORM_S, kills=KILLS, stops=STOPS, freezes=FREEZES)
+    storm = Storm(stack, plan, chance)
     with bench.steps.step(f"Killing, stopping and timing out for {STORM_S} s", STORM_S) as advance:
         _weather(storm, jobs, advance)
     with bench.steps.step("Seeing every job to its end"):

@@ -16,7 +16,8 @@ from handlers.jobs.submit import Created
 from handlers.jobs.timing import ms
 
 from .framework import Bench, Expectation, Scenario
-from .site import CHUNK, STALE, Died, Site, Took, lines_of, site, slots, slow
+from .site import CHUNK, STALE, Died, Site, Took, lines_of, site, slots
+from .taps import slow
 
 WITHIN: Final = 60
 CHUNKS: Final = 8

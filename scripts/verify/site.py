@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Final
 
 from handlers.aws.lane_queue import SqsLaneQueue
 from handlers.aws.protection import protection_from
@@ -21,7 +21,7 @@ from handlers.aws.runtime import SystemRuntime
 from handlers.bulk_worker import Slot
 from handlers.jobs import items
 from handlers.jobs.limits import Limits
-from handlers.jobs.model import Job, Lane, Operation, Operations, Record
+from handlers.jobs.model import Job, Lane, Record
 from handlers.jobs.ports import World
 from handlers.jobs.reading import read_job
 from handlers.jobs.record_schema import RecordSchema
@@ -286,21 +286,3 @@ def slots(world: World, count: int = 1, *, name: str = "slot") -> Iterator[None]
         stopping.set()
         for thread in threads:
             thread.join()
-
-
-def slow(world: World, seconds: float) -> World:
-    """The same world, where each record takes so long."""
-    made: dict[str, Operation] = {
-        name: replace(operation, apply=_slow(operation.apply, seconds))
-        for name, operation in world.operations.items()
-    }
-    operations: Operations = made
-    return replace(world, operations=operations)
-
-
-def _slow(apply: Callable[[Mapping[str, Any], Any], Any], seconds: float) -> Callable[..., Any]:
-    def slowly(fields: Mapping[str, Any], parameters: Any) -> Any:
-        time.sleep(seconds)
-        return apply(fields, parameters)
-
-    return slowly

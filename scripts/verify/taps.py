@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handlers.aws.job_store import DynamoStore
 from handlers.aws.lane_queue import SqsLaneQueue
 from handlers.aws.payload_store import S3PayloadStore
 from handlers.jobs.errors import Transient
-from handlers.jobs.model import Job
-from handlers.jobs.ports import Delivery, Store
+from handlers.jobs.model import Job, Operation, Operations
+from handlers.jobs.ports import Delivery, Store, World
 from handlers.jobs.record_schema import RecordSchema
 from handlers.jobs.store import Write
 
@@ -113,3 +115,21 @@ class Down:
     def over(self) -> bool:
         """It has been asked as often as it would not answer."""
         return self._left <= 0
+
+
+def slow(world: World, seconds: float) -> World:
+    """The same world, where each record takes so long."""
+    made: dict[str, Operation] = {
+        name: replace(operation, apply=_slow(operation.apply, seconds))
+        for name, operation in world.operations.items()
+    }
+    operations: Operations = made
+    return replace(world, operations=operations)
+
+
+def _slow(apply: Callable[[Mapping[str, Any], Any], Any], seconds: float) -> Callable[..., Any]:
+    def slowly(fields: Mapping[str, Any], parameters: Any) -> Any:
+        time.sleep(seconds)
+        return apply(fields, parameters)
+
+    return slowly

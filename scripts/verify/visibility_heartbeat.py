@@ -13,7 +13,8 @@ from handlers.jobs.model import Job, Lane
 from handlers.jobs.states import State
 
 from .framework import Bench, Expectation, Scenario
-from .site import BULK, CHUNK, Site, lines_of, site, slots, slow
+from .site import BULK, CHUNK, Site, lines_of, site, slots
+from .taps import slow
 
 PERIODS: Final = 4
 CHUNKS: Final = 20

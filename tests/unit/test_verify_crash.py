@@ -69,11 +69,12 @@ def test_anything_left_is_seen(name: str) -> None:
 
 
 def test_a_seed_is_one_plan_and_all_of_it_happens_in_time() -> None:
-    one = Plan.of(7, ends=40, kills=8, stops=4)
-    assert one == Plan.of(7, ends=40, kills=8, stops=4)
-    assert one != Plan.of(8, ends=40, kills=8, stops=4)
-    assert (len(one.kills), len(one.stops)) == (8, 4)
-    assert all(0 < at < one.ends for at in (*one.kills, *one.stops, *one.recovery_down))
+    one = Plan.of(7, ends=40, kills=8, stops=4, freezes=3)
+    assert one == Plan.of(7, ends=40, kills=8, stops=4, freezes=3)
+    assert one != Plan.of(8, ends=40, kills=8, stops=4, freezes=3)
+    assert (len(one.kills), len(one.stops), len(one.freezes)) == (8, 4, 3)
+    moments = (*one.kills, *one.stops, *one.freezes, *one.recovery_down)
+    assert all(0 < at < one.ends for at in moments)
 
 
 def test_jobs_run_on_records_that_no_other_job_touches_meanwhile() -> None:
