@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -65,22 +65,40 @@ class Faults:
     """How likely a way takes seconds."""
     asleep: float
     """How likely a process stands still for seconds, all its threads with it."""
+    late_beats: float
+    """How likely a beat arrives after its worker has given up on it."""
+    stalls: float
+    """How likely it does so just before it begins an attempt or commits a chunk."""
     max_skew: int
     """ms."""
     duplicates: float
     """How likely a message is delivered, or sent, twice."""
     refused: float
     """How likely a queue accepts the call but not the message."""
+    down: dict[str, int] = field(default_factory=dict)
+    """Until when (ms) each sort of call fails for everybody: a dependency that is down."""
     off: bool = False
 
-    def pick(self, kind: Kind) -> Fault:
+    def pick(self, kind: Kind, what: str) -> Fault:
         if self.off:
             return Fault.NONE
+        if what == "beat" and self.late_beats and self.random.random() < self.late_beats:
+            return Fault.LATE
         drawn = self.random.random()
         for below, fault in self.likely[kind]:
             if drawn < below:
                 return fault
         return Fault.NONE
+
+    def sleep(self, what: str) -> int:
+        """How long the process stands still before this call (ms)."""
+        likely = self.stalls if what in {"begin", "commit_chunk"} else self.asleep
+        if self.off or not likely or self.random.random() >= likely:
+            return 0
+        return self.random.randint(500, 30_000)
+
+    def is_down(self, what: str, now: int) -> bool:
+        return not self.off and now < self.down.get(what, 0)
 
     def way(self) -> float:
         """How long a request or a reply travels (ms)."""
@@ -114,6 +132,8 @@ def draw(random: Random, *, max_skew: int) -> Faults:
         pace=random.choice((5, 30, 150, 400, 800)),
         slow=random.choice((0.0, 0.0, 0.002, 0.01)),
         asleep=random.choice((0.0, 0.0, 0.002, 0.008)),
+        late_beats=random.choice((0.0, 0.0, 0.3)),
+        stalls=random.choice((0.0, 0.0, 0.05, 0.3)),
         max_skew=random.choice((0, max_skew)),
         duplicates=random.choice((0.0, 0.05, 0.3)),
         refused=random.choice((0.0, 0.02, 0.1)),

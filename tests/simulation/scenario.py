@@ -138,6 +138,7 @@ class Scenario:
             tenant_slots_bulk=self.random.choice((1, 1, 2)),
             max_active_jobs_per_tenant=self.random.choice((1, 2, 1000, 1000)),
         )
+        self.timing = TIMING.model_copy(update={"lost_after": self.random.choice((20, 60))})
         self.shards = self.random.choice((1, 1, 2))
         self.store = WatchedStore()
         self.records = MemoryRecordStore(self.store)
@@ -157,7 +158,9 @@ class Scenario:
         # Chance of its own, so that seeds are what they were without it.
         told = Random(f"outside {self.seed}").random() < TOLD  # noqa: S311  repeatable
         self.outside = outside.Outside() if told else None
-        self.watch = Watch(self.hub, self.store, self.queues, TIMING, self.limits, int(SKEW * 1000))
+        self.watch = Watch(
+            self.hub, self.store, self.queues, self.timing, self.limits, int(SKEW * 1000)
+        )
         self.watch.stale_deletes_work = self.random.random() < 0.3
         self.requests: list[Request] = []
         self.heard: list[events.JobEvent] = []
@@ -169,6 +172,10 @@ class Scenario:
         self.subjects: dict[tuple[str, str], list[str]] = {}
         self.bulk: list[Process] = []
         self.running: dict[Process, int] = {}
+        self.meddling = self.random.choice((0.0, 0.05, 0.4))
+        """How likely somebody acts on a job as soon as its state changes."""
+        self.behind: dict[Lane, int] = {}
+        """Until when (ms) a lane's messages stay where they are."""
         self.names = 0
         self.calm_at = self.hub.now + self.random.randint(20_000, 70_000)
         self._people_the_world()
@@ -186,6 +193,7 @@ class Scenario:
             for key, item in self.store.all_items().items():
                 self.outside.put(key.pk, key.sk, *outside.about(item))
         self.store.watch = self.watch
+        self.watch.moved = self._meddle
 
     def _new_record(self, tenant: str, ids: list[str], index: int, id_: str) -> None:
         drawn = self.random.random()
@@ -215,7 +223,7 @@ class Scenario:
             runtime=SimRuntime(self.hub, process),
             telemetry=wires.SimTelemetry(self.hub, self.watch.seen),
             operations={"bump": BUMP},
-            timing=TIMING,
+            timing=self.timing,
             limits=self.limits,
             due_shards=self.shards,
             sinks={} if sink is None else {outside.NAME: sink},
@@ -234,7 +242,7 @@ class Scenario:
     # --- one run ------------------------------------------------------------------------------
 
     def run(self) -> Run:
-        TIMING.check()
+        self.timing.check()
         end = self.calm_at + REST_WITHIN
         for _ in range(self.random.randint(4, 12)):
             self._sometime(self._create)
@@ -246,7 +254,11 @@ class Scenario:
             self._sometime(self._write_outside)
         if self.random.random() < 0.1:
             self._sometime(self._lose_payload)
-        for _ in range(self.random.randint(0, 3)):
+        for _ in range(self.random.choice((0, 0, 1, 3))):
+            self._sometime(self._go_down)
+        for _ in range(self.random.choice((0, 0, 1, 2))):
+            self._sometime(self._fall_behind)
+        for _ in range(self.random.choice((0, 1, 3, 10))):
             self._sometime(self._stop_worker)
         self.no_recovery_until = self.hub.now + self.random.choice((0, 0, 30_000, 100_000))
         self._hire()
@@ -350,9 +362,9 @@ class Scenario:
                 self.random.shuffle(ids)
         return tuple(ids[:30])
 
-    def _control(self) -> None:
-        jobs = list(self.watch.jobs.values())
-        if not jobs:
+    def _control(self, id_: str | None = None) -> None:
+        jobs = [job for job in self.watch.jobs.values() if id_ in {None, job["id"]}]
+        if not jobs or self.faults.off:
             return
         live = [job for job in jobs if job["state"] not in OVER]
         job = self.random.choice(live if live and self.random.random() < 0.7 else jobs)
@@ -370,6 +382,23 @@ class Scenario:
             self.hub.note(f"told the client about {name}", said)
 
         self._api(f"{name}-{id_[-6:]}", ask)
+
+    def _meddle(self, id_: str, state: str) -> None:
+        """Somebody who watches the job and acts on what becomes of it."""
+        if not self.faults.off and self.random.random() < self.meddling:
+            soon = self.random.choice((5, 500, 5000)) * self.random.random()
+            self.hub.after(soon, partial(self._control, id_))
+        if not self.faults.off and self.random.random() < self.faults.duplicates:
+            soon = self.random.choice((5, 500)) * self.random.random()
+            self.hub.after(soon, partial(self._deliver_early, id_))
+
+    def _deliver_early(self, id_: str) -> None:
+        """A standard queue delivers a message in flight once more, now and then."""
+        for queue in self.queues.values():
+            for message in queue._stored.values():
+                if id_ in message.body:
+                    message.visible_at = min(message.visible_at, self.hub.now)
+        self.hub.note("delivered early", id_[-6:])
 
     def _verbs(self, state: str) -> tuple[str, ...]:
         """Mostly what makes sense, sometimes anything."""
@@ -414,6 +443,19 @@ class Scenario:
             self.outside.put(key.pk, key.sk, *outside.about(self.store.peek(key)))
         self.hub.note("outside write", key.sk)
 
+    def _go_down(self) -> None:
+        """A dependency fails for everybody, for longer than a chunk's own retries last."""
+        what = self.random.choice(("read records", "read payload", "commit_chunk", "query"))
+        lasts = self.random.choice((4000, 15_000, 60_000))
+        self.faults.down[what] = self.hub.now + self.random.randint(2000, lasts)
+        self.hub.note("goes down", what)
+
+    def _fall_behind(self) -> None:
+        """A lane serves nobody for a while: its messages come late."""
+        lane = self.random.choice(list(Lane))
+        self.behind[lane] = self.hub.now + self.random.randint(5000, 60_000)
+        self.hub.note("falls behind", lane.value)
+
     def _lose_payload(self) -> None:
         if names := sorted(self.payloads.names()):
             name = self.random.choice(names)
@@ -426,20 +468,12 @@ class Scenario:
     def _deliver(self) -> None:
         """The event source mapping and the long polls: whoever is free gets what is visible."""
         for lane, queue in self.queues.items():
-            if not self.faults.off and self.random.random() < self.faults.duplicates:
-                self._duplicate(queue)
+            if self.hub.now < self.behind.get(lane, 0):
+                continue
             while any(m.visible_at <= self.hub.now for m in queue._stored.values()):
                 if not (self._invoke if lane is Lane.SMALL else self._hand_out)(queue):
                     break
         self.hub.after(self.random.choice((20, 100, 500, 1500)), self._deliver)
-
-    def _duplicate(self, queue: MemoryLaneQueue) -> None:
-        """A standard queue delivers a message in flight once more, now and then."""
-        flying = [m for m in queue._stored.values() if m.visible_at > self.hub.now]
-        if flying:
-            message = self.random.choice(flying)
-            message.visible_at = self.hub.now
-            self.hub.note("delivered early", message.message_id)
 
     def _invoke(self, queue: MemoryLaneQueue) -> bool:
         if sum(process.name.startswith("fn") for process in self._busy()) >= MAX_FUNCTIONS:

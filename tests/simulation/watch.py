@@ -18,7 +18,7 @@ from handlers.memory.job_store import MemoryStore
 from handlers.memory.writes import outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from handlers.jobs.limits import Limits
     from handlers.jobs.model import Lane
@@ -105,6 +105,9 @@ class Watch:
         self.fences: dict[Key, int] = defaultdict(int)
         self.beating: dict[Thread, tuple[Value, ...]] = {}
         """Beats on their way: whose, and for which subject and fence."""
+        self.dispatched: set[Key] = set()
+        self.moved: Callable[[str, str], None] = lambda _id, _state: None
+        """Told of every job that changes its state."""
         self.stale_deletes_work = False
         self.received: dict[str, int] = {}
         """When a receipt handle was handed out."""
@@ -177,6 +180,10 @@ class Watch:
         elif key.sk == "ACTIVE":
             more = int_of(new, "jobs") > int_of(old or {}, "jobs")
             touched.counters[key.pk.removeprefix("TENANT#")] |= {"ACTIVE"} if more else set()
+        elif key.sk.startswith("DISPATCH") and new and action != "claim_dispatch":
+            if key in self.dispatched:
+                self.wrong("5", f"{action}: {key.sk} of job {short(key.pk)} is written again")
+            self.dispatched.add(key)
         if key.sk in {"JOB", "LEASE"}:
             touched.subjects.add((str(new["tenant"]), str(new["subject"])))
 
@@ -192,10 +199,8 @@ class Watch:
         assert old is not None
         if needs_no_message(old):
             self.excused[id_] = self.hub.now
-        if was != is_ or new["attempt"] > old["attempt"]:  # type: ignore[operator]
-            self.edges[was, is_] += 1
-            if (State(was), State(is_)) not in EDGES:
-                self.wrong("7", f"{name} went {was} -> {is_}")
+        if was != is_ or int_of(new, "attempt") > int_of(old, "attempt"):
+            self._edge(name, id_, was, is_)
         if int_of(new, "fence") < int_of(old, "fence"):
             self.wrong("2", f"{name} fence fell from {old['fence']} to {new['fence']}")
         if int_of(new, "dispatches") < int_of(old, "dispatches"):
@@ -205,6 +210,13 @@ class Watch:
         self._counts(name, old, new)
         if (is_ in OVER and was not in OVER) or is_ == "PAUSED" or action == "let_go":
             self._concluded(action, old)
+
+    def _edge(self, name: str, id_: str, was: str, is_: str) -> None:
+        self.edges[was, is_] += 1
+        if (State(was), State(is_)) not in EDGES:
+            self.wrong("7", f"{name} went {was} -> {is_}")
+        if was != is_:
+            self.moved(id_, is_)
 
     def _counts(self, name: str, old: Item, new: Item) -> None:
         for count in ("succeeded", "failed", "skipped", "position", "cursor"):

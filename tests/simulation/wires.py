@@ -49,8 +49,11 @@ class Line:
         instead: Callable[[Fault], None] | None = None,
     ) -> T:
         """Make the call. instead: raises for the faults that this port answers in its own way."""
+        self._fall_asleep(what)
         self._travel()
-        fault = self.faults.pick(kind)
+        fault = self.faults.pick(kind, what)
+        if self.faults.is_down(what, self.hub.now):
+            fault = Fault.TRANSIENT
         if fault is Fault.CRASH_BEFORE:
             self._die(what, fault)
         if fault in {Fault.TRANSIENT, Fault.LOST_BEFORE}:
@@ -76,11 +79,12 @@ class Line:
     def _travel(self) -> None:
         if self.process.dead:
             raise Killed
-        faults = self.faults
-        if faults.asleep and not faults.off and faults.random.random() < faults.asleep:
-            self.process.asleep_until = self.hub.now + faults.random.randint(1000, 40_000)
-            self.hub.note("falls asleep", self.process.asleep_until - self.hub.now)
-        self.hub.park(faults.way())
+        self.hub.park(self.faults.way())
+
+    def _fall_asleep(self, what: str) -> None:
+        if slept := self.faults.sleep(what):
+            self.process.asleep_until = self.hub.now + slept
+            self.hub.note("falls asleep", slept)
 
     def _die(self, what: str, fault: Fault) -> None:
         self.hub.note(what, fault)
