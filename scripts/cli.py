@@ -20,6 +20,7 @@ from .commands import (
     local,
     opensearch,
     payload_budget,
+    simulate,
     tenants,
     token,
     verify,
@@ -43,6 +44,8 @@ app.command("demo")(demo.demo)
 app.command("drift")(drift.drift)
 app.command("lanes")(lanes.lanes)
 app.command("payload-budget")(payload_budget.payload_budget)
+app.command("simulate")(simulate.simulate)
+app.command("soak")(simulate.soak)
 app.command("token")(token.token)
 app.command("verify")(verify.verify)
 

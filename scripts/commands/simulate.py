@@ -1,0 +1,58 @@
+"""``fairlane simulate`` and ``fairlane soak``.
+
+The simulator lives with the tests, which are not part of the installed package: both commands are
+for a checkout.
+"""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ProcessPoolExecutor
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BLOCK: Final = 50
+
+
+def simulate(
+    seed: Annotated[int, typer.Option(min=0, help="Which run; the same one every time.")],
+) -> None:
+    """Replay one seed of the simulation, step by step. Exit status 1 when a rule is broken."""
+    from tests.simulation.scenario import run  # noqa: PLC0415  only a checkout has it
+    from tests.simulation.trace import render  # noqa: PLC0415
+
+    found = run(seed)
+    print(render(found))
+    raise typer.Exit(1 if found.violations else 0)
+
+
+def soak(
+    runs: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 10_000,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    start: Annotated[
+        int | None, typer.Option(min=0, help="First seed; random if not given.")
+    ] = None,
+) -> None:
+    """Simulate seeds that no test has tried. Exit status 1 when one of them breaks a rule."""
+    first = random.randrange(10**9) if start is None else start  # noqa: S311  no secret
+    print(f"seeds {first} to {first + runs - 1}")
+    blocks = [range(at, min(at + BLOCK, first + runs)) for at in range(first, first + runs, BLOCK)]
+    failed = 0
+    with ProcessPoolExecutor(workers) as pool:
+        for broken in pool.map(_block, blocks):
+            for seed, what in broken:
+                failed += 1
+                print(f"make simulate SEED={seed}  {what}", flush=True)
+    print(f"{runs} runs, {failed} broke a rule")
+    raise typer.Exit(1 if failed else 0)
+
+
+def _block(seeds: Iterable[int]) -> list[tuple[int, str]]:
+    from tests.simulation.scenario import run  # noqa: PLC0415  only a checkout has it
+
+    found = ((seed, run(seed).violations) for seed in seeds)
+    return [(seed, str(violations[0])) for seed, violations in found if violations]

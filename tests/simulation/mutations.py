@@ -1,0 +1,308 @@
+"""The protocol with one guard taken out at a time, to show that the simulation sees it gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
+
+from handlers.jobs import (
+    attempt,
+    cleanup,
+    control,
+    dispatching,
+    ending,
+    leaving,
+    placing,
+    planning,
+    recover,
+    run,
+    settle,
+    submit,
+    transactions,
+)
+from handlers.jobs.heartbeat import Heartbeat
+from handlers.jobs.outcomes import DeleteMessage
+from handlers.jobs.reading import read_job, read_lease
+from handlers.jobs.store import AnyOf, Equals
+from handlers.jobs.tenants import SLOTS
+from handlers.jobs.transactions import JOB, LEASE, Transaction
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from handlers.jobs.model import Job
+    from handlers.jobs.ports import World
+    from handlers.jobs.store import Condition, Write
+
+Mutation = Callable[[], "AbstractContextManager[object]"]
+
+MUTATIONS: Final[dict[str, Mutation]] = {}
+
+
+def mutation(build: Mutation) -> Mutation:
+    MUTATIONS[build.__name__.replace("_", " ")] = build
+    return build
+
+
+def rewriting(
+    module: Any, name: str, change: Callable[[dict[str, Write]], None]
+) -> AbstractContextManager[object]:
+    """The transactions that a function of the rules makes, changed."""
+    original = getattr(module, name)
+
+    def changed(*args: Any, **named: Any) -> Any:
+        made = original(*args, **named)
+        transaction, rest = (made[0], made[1:]) if isinstance(made, tuple) else (made, None)
+        writes = dict(transaction.writes)
+        change(writes)
+        mutated = Transaction(transaction.action, writes)
+        return mutated if rest is None else (mutated, *rest)
+
+    return patch.object(module, name, changed)
+
+
+def without(writes: dict[str, Write], role: str, *names: str) -> None:
+    """The write without its conditions on these attributes; if none is named, without any."""
+    write = writes[role]
+    kept = tuple(c for c in write.when if names and _name(c) not in names)
+    writes[role] = replace(write, when=kept)
+
+
+def _name(condition: Condition) -> str:
+    return _name(condition.conditions[0]) if isinstance(condition, AnyOf) else condition.name
+
+
+# --- chunks -----------------------------------------------------------------------------------
+
+
+@mutation
+def no_fence_check_in_the_chunk_commit() -> AbstractContextManager[object]:
+    return rewriting(transactions, "commit_chunk", lambda writes: writes.__delitem__(LEASE))
+
+
+@mutation
+def no_position_check_in_the_chunk_commit() -> AbstractContextManager[object]:
+    return rewriting(transactions, "commit_chunk", lambda w: without(w, JOB, "position"))
+
+
+@mutation
+def no_state_check_in_the_chunk_commit() -> AbstractContextManager[object]:
+    return rewriting(transactions, "commit_chunk", lambda w: without(w, JOB, "state"))
+
+
+@mutation
+def records_the_job_carries_already_are_changed_again() -> AbstractContextManager[object]:
+    original = planning.plan_one
+
+    def plan_one(world: World, job: Job, work: Any, id_: str, record: Any) -> Any:
+        unmarked = None if record is None else replace(record, last_job_id=None)
+        return original(world, job, work, id_, unmarked)
+
+    return patch.object(planning, "plan_one", plan_one)
+
+
+# --- beginning and ending ---------------------------------------------------------------------
+
+
+@mutation
+def no_condition_on_the_job_when_an_attempt_begins() -> AbstractContextManager[object]:
+    return rewriting(transactions, "begin", lambda writes: without(writes, JOB))
+
+
+@mutation
+def no_condition_on_the_lease_when_an_attempt_begins() -> AbstractContextManager[object]:
+    return rewriting(transactions, "begin", lambda writes: without(writes, LEASE))
+
+
+@mutation
+def a_resuming_attempt_ignores_a_beat_in_between() -> AbstractContextManager[object]:
+    return rewriting(transactions, "begin", lambda w: without(w, LEASE, "expires_at"))
+
+
+@mutation
+def an_ended_job_is_ended_again() -> AbstractContextManager[object]:
+    def change(writes: dict[str, Write]) -> None:
+        without(writes, JOB)
+        if LEASE in writes:
+            without(writes, LEASE)
+
+    return rewriting(leaving, "end", change)
+
+
+@mutation
+def messages_of_finished_jobs_are_deleted_at_once() -> AbstractContextManager[object]:
+    return patch.object(run._Look, "_finished", lambda self, job: DeleteMessage("finished"))
+
+
+@mutation
+def a_stale_clean_up_frees_the_subject() -> AbstractContextManager[object]:
+    original = cleanup.release_if_held
+
+    def release_if_held(world: World, job: Job) -> None:
+        lease = read_lease(world, job)
+        original(world, job.model_copy(update={"fence": lease.fence if lease else 0}))
+
+    return _patched("release_if_held", release_if_held, run, submit, recover)
+
+
+@mutation
+def an_attempt_concludes_whatever_it_finds() -> AbstractContextManager[object]:
+    def as_it_is(self: Any, job: Job) -> Any:
+        return settle.insist(self.world, lambda: read_job(self.world, job.id))
+
+    return patch.object(attempt._Attempt, "_as_it_is", as_it_is)
+
+
+# --- heartbeat --------------------------------------------------------------------------------
+
+
+@mutation
+def stopping_the_heartbeat_does_not_wait() -> AbstractContextManager[object]:
+    return patch.object(Heartbeat, "stop", lambda self: self._stop.set())
+
+
+@contextmanager
+def _concluded_first() -> Iterator[None]:
+    stop, conclude = Heartbeat.stop, attempt._Attempt.conclude
+
+    def late(self: Any, job: Job, result: Any) -> Any:
+        try:
+            return conclude(self, job, result)
+        finally:
+            stop(self.heart)
+
+    with (
+        patch.object(Heartbeat, "stop", lambda self: None),
+        patch.object(attempt._Attempt, "conclude", late),
+    ):
+        yield
+
+
+@mutation
+def an_attempt_is_concluded_before_its_heartbeat_stops() -> AbstractContextManager[object]:
+    return _concluded_first()
+
+
+@mutation
+def letting_go_does_not_raise_the_fence() -> AbstractContextManager[object]:
+    original = leaving.let_go
+
+    def let_go(world: World, job: Job, **named: Any) -> Any:
+        transaction, after = original(world, job, **named)
+        writes: dict[str, Any] = dict(transaction.writes)
+        for role in (LEASE, JOB):
+            writes[role] = replace(writes[role], set={**writes[role].set, "fence": job.fence})
+        after = after.model_copy(update={"fence": job.fence})
+        return Transaction(transaction.action, writes), after
+
+    return patch.object(leaving, "let_go", let_go)
+
+
+# --- taking over ------------------------------------------------------------------------------
+
+
+@mutation
+def a_dead_holder_gets_no_grace() -> AbstractContextManager[object]:
+    def may(self: Any, lease: Any, holder: Job) -> bool:
+        return lease.expires_at is not None and lease.expires_at <= self.world.runtime.now()
+
+    return patch.object(submit._Placing, "_may_take_over", may)
+
+
+@mutation
+def a_takeover_does_not_end_the_old_job() -> AbstractContextManager[object]:
+    return rewriting(placing, "take_over", lambda w: w.__delitem__(placing.OLD_JOB))
+
+
+@mutation
+def a_takeover_ignores_a_holder_that_came_back() -> AbstractContextManager[object]:
+    def change(writes: dict[str, Write]) -> None:
+        without(writes, LEASE, "fence", "expires_at")
+        without(writes, placing.OLD_JOB)
+
+    return rewriting(placing, "take_over", change)
+
+
+@mutation
+def a_subject_is_given_away_twice() -> AbstractContextManager[object]:
+    return rewriting(placing, "create", lambda w: without(w, LEASE))
+
+
+# --- slots and dispatches ---------------------------------------------------------------------
+
+
+@mutation
+def slots_are_taken_beyond_the_limit() -> AbstractContextManager[object]:
+    def change(writes: dict[str, Write]) -> None:
+        without(writes, SLOTS)
+
+    return rewriting(placing, "create", change)
+
+
+@mutation
+def a_held_job_is_admitted_whatever_became_of_it() -> AbstractContextManager[object]:
+    def change(writes: dict[str, Write]) -> None:
+        without(writes, JOB)
+        without(writes, LEASE)
+
+    return rewriting(placing, "admit", change)
+
+
+@contextmanager
+def _row_first() -> Iterator[None]:
+    original = dispatching.send_now
+
+    def send_now(world: World, job: Job) -> bool:
+        dispatching.forget(world, job.id, job.dispatches)
+        return original(world, job)
+
+    with (
+        patch.object(submit, "send_now", send_now),
+        patch.object(attempt, "send_now", send_now),
+        patch.object(control, "send_now", send_now),
+        patch.object(ending, "send_now", send_now),
+        patch.object(recover, "send_now", send_now),
+    ):
+        yield
+
+
+@mutation
+def a_dispatch_row_is_dropped_before_its_message_is_sent() -> AbstractContextManager[object]:
+    return _row_first()
+
+
+@mutation
+def dispatch_numbers_are_used_twice() -> AbstractContextManager[object]:
+    def as_read(job: Job) -> Any:
+        return tuple(c for c in original(job) if c != Equals("dispatches", job.dispatches))
+
+    original = transactions.as_read
+    return _patched("as_read", as_read, transactions, leaving, placing)
+
+
+@contextmanager
+def _patched(name: str, value: Any, *modules: Any) -> Iterator[None]:
+    originals = [(module, getattr(module, name)) for module in modules]
+    try:
+        for module in modules:
+            setattr(module, name, value)
+        yield
+    finally:
+        for module, original in originals:
+            setattr(module, name, original)
+
+
+# --- lost replies -----------------------------------------------------------------------------
+
+
+@mutation
+def a_lost_reply_counts_as_not_applied() -> AbstractContextManager[object]:
+    return patch.object(settle, "insist", lambda world, call: False)
+
+
+@mutation
+def a_lost_reply_counts_as_applied() -> AbstractContextManager[object]:
+    return patch.object(settle, "insist", lambda world, call: True)

@@ -1,0 +1,52 @@
+"""Every rule of the design holds in every run, whatever fails where."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from handlers.jobs.states import EDGES, State
+
+from .scenario import run
+from .trace import render
+
+SEEDS: Final = 2000
+BLOCK: Final = 25
+"""Seeds of one test, so that the cores share them."""
+NOT_SIMULATED: Final = {State.SETTLING}
+"""Edges of these states belong to effects."""
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
+def test_every_rule_holds(first: int) -> None:
+    for seed in range(first, first + BLOCK):
+        found = run(seed)
+        assert not found.violations, (
+            f"make simulate SEED={seed}\n{render(found)[-20_000:]}\n"
+            f"make simulate SEED={seed} shows the whole of it"
+        )
+
+
+def test_a_seed_is_one_run() -> None:
+    for seed in (3, 1999):
+        assert render(run(seed)) == render(run(seed))
+
+
+def test_seeds_differ() -> None:
+    assert render(run(1)) != render(run(2))
+
+
+def test_what_is_meant_to_happen_does() -> None:
+    """A simulation in which nothing goes wrong would prove nothing."""
+    seen: dict[str, int] = {}
+    for seed in range(150):
+        for name, times in run(seed).seen.items():
+            seen[name] = seen.get(name, 0) + times
+    wanted = {
+        *(f"{a}->{b}" for a, b in EDGES if not {a, b} & NOT_SIMULATED),
+        *("take_over", "dispatch_again", "claim_dispatch", "admit", "ownership_lost"),
+        *("attempt_given_back", "retry_later", "handed_over", "redelivery_extended"),
+        *("beat_refused", "receipt_expired", "dispatch_left", "outside"),
+    }
+    assert wanted <= seen.keys()
