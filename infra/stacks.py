@@ -15,11 +15,12 @@ from handlers.settings import WorkSettings
 from .api import Api
 from .bulk_lane import BulkLane
 from .bundling import dependencies_layer, handlers_code
+from .charts import Watched
 from .edge import Edge
 from .functions import Functions
 from .grants import allow, allow_bus, allow_effects, allow_queries, allow_secret
 from .lane import Lane
-from .monitoring import Monitoring, Watched
+from .monitoring import Monitoring
 from .recovery import Recovery
 from .settings import DeploySettings
 from .small_lane import SmallLane

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..jobs.errors import Reason, Refused, Why
 from ..jobs.store import Check, Delete, Found, Index, Key, Page, Put, Table, Update
 from ..jobs.values import MAX_ITEM_BYTES, BadValue, size_of
-from ..jobs.wellformed import check_text_sorted, check_transaction, check_values
+from ..jobs.wellformed import check_count, check_transaction, check_values
 from .attributes import decode, encode
 from .clients import retries_by_itself
 from .errors import reading, writing
@@ -73,8 +73,8 @@ class DynamoStore:
             ScanIndexForward=not descending,
         )
 
-    def count(self, index: Index, partition: str, *, before: str, at_most: int) -> int:
-        check_text_sorted(index, at_most)
+    def count(self, index: Index, partition: str, *, before: str | int, at_most: int) -> int:
+        check_count(index, before, at_most)
         counted = 0
         more: dict[str, Any] = {}
         while counted < at_most:

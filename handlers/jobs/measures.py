@@ -21,6 +21,13 @@ class Measure(StrEnum):
     TAKEOVERS = "Takeovers"
     ATTEMPTS_EXHAUSTED = "AttemptsExhausted"
     UNREADABLE_MESSAGES = "UnreadableMessages"
+    DISPATCHES_OPEN = "DispatchesOpen"
+    EFFECTS_OPEN = "EffectsOpen"
+    EFFECTS_WAITING = "EffectsWaiting"
+    """Parked effects that wait for somebody to ask for them."""
+    EVENTS_OPEN = "EventsOpen"
+    """Rows there are when recovery begins a run, of both lanes; no more than ``open.MOST`` of a
+    shard are counted."""
     DISPATCHES_RECOVERED = "DispatchesRecovered"
     """Sent by recovery because the fast path did not."""
     OLDEST_DISPATCH = "OldestDispatch"

@@ -41,10 +41,10 @@ class Store(Protocol):
         again in the condition of whatever is written because of it. ``up_to``: only sort keys <=
         this number. Items carry all their attributes. Raises Transient."""
 
-    def count(self, index: Index, partition: str, *, before: str, at_most: int) -> int:
-        """How many items of one partition of an index (whose sort key is text) come before this
-        sort key; ``at_most`` when there are that many or more. Eventually consistent.
-        Raises Transient."""
+    def count(self, index: Index, partition: str, *, before: str | int, at_most: int) -> int:
+        """How many items of one partition of an index come before this sort key (of the index's
+        type); ``at_most`` when there are that many or more. Eventually consistent. Raises
+        Transient."""
 
     def query_partition(
         self, pk: str, *, sk_prefix: str, limit: int = 100, after: Cursor | None = None

@@ -20,6 +20,7 @@ from .leaving import Ending
 from .measures import Measure
 from .messages import Message, group_of
 from .model import EndReason, Job, Lane
+from .open import measure_open
 from .reading import read_job
 from .settle import Rejected, carry_out, insist
 from .states import State
@@ -47,6 +48,7 @@ class Recovery:
 
     def run(self) -> dict[str, int]:
         """Do every step; returns how many items each settled. Never raises for one bad item."""
+        measure_open(self.world)
         steps = {
             items.DISPATCH: self._dispatch,
             items.EFFECT: self._effect,

@@ -40,10 +40,10 @@ def check_transaction(writes: Sequence[Write]) -> None:
         _check_write(write)
 
 
-def check_text_sorted(index: Index, at_most: int) -> None:
-    """Raise ValueError for what can't be counted before a text."""
-    if index is Index.DUE:
-        raise ValueError(f"index {index} is sorted by a number")
+def check_count(index: Index, before: str | int, at_most: int) -> None:
+    """Raise ValueError for what can't be counted."""
+    if isinstance(before, int) != (index is Index.DUE):
+        raise ValueError(f"index {index} is not sorted by such a thing as {before!r}")
     if at_most < 1:
         raise ValueError(f"at most {at_most} is not at least 1")
 

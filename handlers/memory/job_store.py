@@ -9,7 +9,7 @@ from ..jobs.errors import Reason, Refused
 from ..jobs.record_schema import RecordSchema
 from ..jobs.store import Found, Index, Key, Page, Table
 from ..jobs.values import copied
-from ..jobs.wellformed import check_text_sorted, check_transaction
+from ..jobs.wellformed import check_count, check_transaction
 from .writes import outcome
 
 if TYPE_CHECKING:
@@ -71,15 +71,17 @@ class MemoryStore:
             page = _page(found, names, descending=descending, limit=limit, after=after)
         return page if page.next is None else Page(page.found, {**page.next, index.pk: partition})
 
-    def count(self, index: Index, partition: str, *, before: str, at_most: int) -> int:
-        check_text_sorted(index, at_most)
+    def count(self, index: Index, partition: str, *, before: str | int, at_most: int) -> int:
+        check_count(index, before, at_most)
         with self._lock:
-            found = sum(
-                entry.item.get(index.pk) == partition and str(entry.item[index.sk]) < before
+            found = [
+                entry
                 for entry in self._control()
-                if index.sk in entry.item
-            )
-        return min(found, at_most)
+                if entry.item.get(index.pk) == partition
+                and index.sk in entry.item
+                and _value(entry, index.sk) < before
+            ]
+        return min(len(found), at_most)
 
     def query_partition(
         self, pk: str, *, sk_prefix: str, limit: int = 100, after: Cursor | None = None

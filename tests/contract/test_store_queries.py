@@ -72,9 +72,18 @@ def test_a_count_over_several_pages_of_answers(store: Store) -> None:
     assert store.count(Index.HELD, "t#small", before="9", at_most=100) == 5
 
 
-def test_numbers_are_not_counted_before_a_text(store: Store) -> None:
-    with pytest.raises(ValueError, match="sorted by a number"):
+def test_counting_before_a_number(store: Store) -> None:
+    for name, at in (("a", 5), ("b", 40), ("c", 300)):
+        due(store, name, at)
+    counts = [store.count(Index.DUE, "kind#0", before=at, at_most=9) for at in (5, 6, 41, 2**53)]
+    assert counts == [0, 1, 2, 3]
+
+
+def test_a_number_is_not_counted_before_a_text(store: Store) -> None:
+    with pytest.raises(ValueError, match="not sorted by"):
         store.count(Index.DUE, "kind#0", before="1", at_most=1)
+    with pytest.raises(ValueError, match="not sorted by"):
+        store.count(Index.HELD, "t#small", before=1, at_most=1)
     with pytest.raises(ValueError, match="not at least 1"):
         store.count(Index.HELD, "t#small", before="1", at_most=0)
 

@@ -94,6 +94,11 @@ def test_the_dashboard_shows(stack: Synthesised, shown: str) -> None:
     assert shown in dashboard(stack)
 
 
+@pytest.mark.parametrize("measure", Measure)
+def test_every_measure_is_charted(stack: Synthesised, measure: Measure) -> None:
+    assert f'\\"{measure.value}\\"' in dashboard(stack)
+
+
 def test_alarms_reach_the_topic_and_scaling_does_not(
     stack: Synthesised, other: Synthesised
 ) -> None:

@@ -122,7 +122,7 @@ class SimStore:
             detail=partition,
         )
 
-    def count(self, index: Index, partition: str, *, before: str, at_most: int) -> int:
+    def count(self, index: Index, partition: str, *, before: str | int, at_most: int) -> int:
         return self.line.call(
             Kind.READ,
             "count",

@@ -1,0 +1,250 @@
+"""What the dashboard shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from aws_cdk import aws_cloudwatch as cloudwatch
+
+from handlers.jobs.measures import Measure
+
+from .api import Api
+from .bulk_lane import BulkLane
+from .lane import MINUTE, Lane
+from .recovery import Recovery
+from .settings import DeploySettings
+from .small_lane import SmallLane
+
+QUIET: Final = "InQuietGroups"
+"""Suffix of the metrics that leave out noisy tenants; CDK has no words for them."""
+_PAIRS: Final = (
+    "ApproximateAgeOfOldestMessage",
+    "ApproximateNumberOfMessagesVisible",
+    "ApproximateNumberOfMessagesNotVisible",
+)
+
+
+@dataclass(frozen=True)
+class Watched:
+    small: Lane
+    bulk: Lane
+    small_lane: SmallLane
+    bulk_lane: BulkLane
+    api: Api
+    recovery: Recovery
+
+    @property
+    def lanes(self) -> dict[str, Lane]:
+        return {"small": self.small, "bulk": self.bulk}
+
+
+@dataclass(frozen=True)
+class Charts:
+    """Of one deployment. namespace: of its own metrics."""
+
+    _settings: DeploySettings
+    _watched: Watched
+    _namespace: str
+
+    def rows(self) -> list[list[cloudwatch.IWidget]]:
+        return [
+            self._dwell(),
+            self._times(),
+            *self._fairness(),
+            self._capacity(),
+            self._outbox(),
+            self._trouble(),
+        ]
+
+    def measure(self, measure: Measure, lane: str, statistic: str) -> cloudwatch.Metric:
+        return cloudwatch.Metric(
+            namespace=self._namespace,
+            metric_name=measure,
+            dimensions_map={"lane": lane},
+            statistic=statistic,
+            period=MINUTE,
+            label=f"{lane} {statistic}",
+        )
+
+    def _dwell(self) -> list[cloudwatch.IWidget]:
+        slo = cloudwatch.HorizontalAnnotation(
+            value=self._settings.small_lane.dwell_slo_ms, label="SLO", color=cloudwatch.Color.RED
+        )
+        return [
+            *(
+                _graph(
+                    f"{lane}: dwell, ms",
+                    [self.measure(Measure.DWELL, lane, p) for p in ("p50", "p95", "p99")],
+                    annotations=[slo] if lane == "small" else [],
+                )
+                for lane in self._watched.lanes
+            ),
+            _graph(
+                "Items settled",
+                [self.measure(Measure.ITEMS, lane, "Sum") for lane in self._watched.lanes],
+            ),
+        ]
+
+    def _fairness(self) -> list[list[cloudwatch.IWidget]]:
+        return [
+            [
+                *(
+                    _graph(f"{name}: {metric}", [lane.metric(metric), lane.metric(metric + QUIET)])
+                    for metric in _PAIRS
+                ),
+                _graph(f"{name}: noisy tenants", [lane.metric("ApproximateNumberOfNoisyGroups")]),
+            ]
+            for name, lane in self._watched.lanes.items()
+        ]
+
+    def _capacity(self) -> list[cloudwatch.IWidget]:
+        worker = self._watched.small_lane.function
+        service = self._watched.bulk_lane.service
+        return [
+            _graph(
+                "small: concurrency and throttles",
+                [
+                    worker.metric("ConcurrentExecutions", statistic="Maximum", period=MINUTE),
+                    worker.metric_throttles(period=MINUTE),
+                ],
+            ),
+            _graph(
+                "bulk: backlog per worker",
+                [
+                    cloudwatch.MathExpression(
+                        # No task at all is the same as one that has not started.
+                        expression="backlog / MAX([tasks, 1])",
+                        using_metrics={
+                            "backlog": self._watched.bulk.metric(
+                                "ApproximateNumberOfMessagesVisible"
+                            ),
+                            "tasks": cloudwatch.Metric(
+                                namespace="ECS/ContainerInsights",
+                                metric_name="RunningTaskCount",
+                                dimensions_map={
+                                    "ClusterName": service.cluster.cluster_name,
+                                    "ServiceName": service.service_name,
+                                },
+                                statistic="Maximum",
+                                period=MINUTE,
+                            ),
+                        },
+                        period=MINUTE,
+                        label="messages per task",
+                    )
+                ],
+            ),
+            _graph(
+                "Chunk time p95, ms",
+                [self.measure(Measure.CHUNK_TIME, lane, "p95") for lane in self._watched.lanes],
+            ),
+        ]
+
+    def _times(self) -> list[cloudwatch.IWidget]:
+        return [
+            *(
+                _graph(
+                    f"{lane}: {what} p50 and p95, ms",
+                    [self.measure(measure, lane, p) for p in ("p50", "p95")],
+                )
+                for lane in self._watched.lanes
+                for what, measure in (
+                    ("in the queue", Measure.QUEUE_DWELL),
+                    ("job", Measure.JOB_DURATION),
+                )
+            ),
+        ]
+
+    def _outbox(self) -> list[cloudwatch.IWidget]:
+        """What is open, how late it is, and what recovery had to do."""
+        opened = (
+            Measure.DISPATCHES_OPEN,
+            Measure.EFFECTS_OPEN,
+            Measure.EFFECTS_WAITING,
+            Measure.EVENTS_OPEN,
+        )
+        late = (Measure.OLDEST_DISPATCH, Measure.EFFECT_AGE, Measure.EVENT_AGE)
+        done = (
+            Measure.DISPATCHES_RECOVERED,
+            Measure.JOBS_REDISPATCHED,
+            Measure.EFFECTS_PARKED,
+            Measure.EVENTS_PARKED,
+        )
+        return [
+            _graph("Outbox: open", [self._gauge(measure) for measure in opened]),
+            _graph("Outbox: ms late in recovery", self._both(late, "Maximum")),
+            _graph("Recovery: sent again and given up", self._both(done, "Sum")),
+            _graph(
+                "Effects done, and unreadable messages",
+                [
+                    *self._both((Measure.EFFECTS_DONE,), "Sum"),
+                    self._gauge(Measure.UNREADABLE_MESSAGES, "Sum"),
+                ],
+            ),
+        ]
+
+    def _both(self, measures: Sequence[Measure], statistic: str) -> list[cloudwatch.IMetric]:
+        return [
+            self.measure(measure, lane, statistic).with_(label=f"{lane} {measure.value}")
+            for measure in measures
+            for lane in self._watched.lanes
+        ]
+
+    def _gauge(self, measure: Measure, statistic: str = "Maximum") -> cloudwatch.Metric:
+        """Of both lanes together."""
+        return cloudwatch.Metric(
+            namespace=self._namespace,
+            metric_name=measure,
+            statistic=statistic,
+            period=MINUTE,
+            label=measure.value,
+        )
+
+    def _trouble(self) -> list[cloudwatch.IWidget]:
+        counted = (
+            Measure.REDELIVERIES_OF_ACTIVE,
+            Measure.OWNERSHIP_LOST,
+            Measure.TAKEOVERS,
+            Measure.ATTEMPTS_EXHAUSTED,
+        )
+        rest = self._watched.api.rest
+        return [
+            _graph(
+                "Dead letters", [lane.dead_letter_metric() for lane in self._watched.lanes.values()]
+            ),
+            *(
+                _graph(
+                    f"{lane}: ownership",
+                    [
+                        self.measure(measure, lane, "Sum").with_(label=measure.value)
+                        for measure in counted
+                    ],
+                )
+                for lane in self._watched.lanes
+            ),
+            _graph(
+                "API and recovery: errors",
+                [
+                    rest.metric_server_error(period=MINUTE),
+                    rest.metric_client_error(period=MINUTE),
+                    self._watched.recovery.function.metric_errors(period=MINUTE),
+                ],
+            ),
+        ]
+
+
+def _graph(
+    title: str,
+    metrics: Sequence[cloudwatch.IMetric],
+    annotations: Sequence[cloudwatch.HorizontalAnnotation] | None = None,
+) -> cloudwatch.GraphWidget:
+    return cloudwatch.GraphWidget(
+        title=title,
+        left=metrics,
+        left_annotations=annotations,
+        left_y_axis=cloudwatch.YAxisProps(min=0),
+        width=6,
+        height=6,
+    )
