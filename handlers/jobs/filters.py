@@ -28,7 +28,7 @@ from pydantic.types import Discriminator
 
 from .exact import exact_json, exact_loads
 from .limits import MAX_FILTER_CONDITIONS, MAX_FILTER_TEXT_BYTES, MAX_FILTER_VALUES
-from .names import bad_text
+from .names import bad_text, shown
 from .record_schema import RecordSchema
 from .values import BadValue, number
 
@@ -90,7 +90,7 @@ def _kind(value: object) -> str:
     return "null" if value is None else kinds.get(type(value), f"a {type(value).__name__}")
 
 
-FieldName = Annotated[str, Field(strict=True), AfterValidator(_field)]
+FieldName = Annotated[str, Field(strict=True), AfterValidator(_field), shown(MAX_FIELD_BYTES)]
 # Any: pydantic must not convert what the validator let through.
 AnyScalar = Annotated[Any, BeforeValidator(_scalar)]
 AnyOrdered = Annotated[Any, BeforeValidator(_ordered)]

@@ -3,6 +3,18 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Final
+
+from pydantic import WithJsonSchema
+
+NO_CONTROLS: Final = "^[^\\u0000-\\u001F\\u007F-\\u009F]*$"
+
+
+def shown(max_bytes: int) -> WithJsonSchema:
+    """What ``bad_text`` asks for, as far as JSON Schema can say it: it counts characters."""
+    return WithJsonSchema(
+        {"type": "string", "minLength": 1, "maxLength": max_bytes, "pattern": NO_CONTROLS}
+    )
 
 
 def bad_text(text: str, max_bytes: int) -> str | None:

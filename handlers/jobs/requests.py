@@ -19,7 +19,7 @@ from .exact import exact_json, exact_loads
 from .filters import TAGS, Filter
 from .limits import MAX_ID_BYTES, MAX_PARAMS_BYTES, MAX_QUERY_BYTES, MAX_SUBJECT_BYTES
 from .model import Operation, Operations
-from .names import bad_text
+from .names import bad_text, shown
 from .traversal import Asked
 
 SELECTIONS: Final = ("ids", "upload_id", "query")
@@ -66,8 +66,8 @@ def _text(max_bytes: int) -> AfterValidator:
 
 
 Text = Annotated[str, Field(strict=True)]
-Name = Annotated[Text, _text(MAX_SUBJECT_BYTES)]
-RecordId = Annotated[Text, _text(MAX_ID_BYTES)]
+Name = Annotated[Text, _text(MAX_SUBJECT_BYTES), shown(MAX_SUBJECT_BYTES)]
+RecordId = Annotated[Text, _text(MAX_ID_BYTES), shown(MAX_ID_BYTES)]
 
 
 def _not_empty(ids: object) -> object:
@@ -94,11 +94,16 @@ class JobRequest(BaseModel):
     operation: Name
     subject: Name = Field(description="What two jobs must not work on at the same time.")
     params: dict[str, Any] = Field(default_factory=dict)
-    ids: Annotated[list[RecordId], Field(fail_fast=True), BeforeValidator(_not_empty)] | None = (
-        Field(
-            default=None,
-            description="The records, as exact strings; repeated ids are dropped and counted.",
-        )
+    ids: (
+        Annotated[
+            list[RecordId],
+            Field(fail_fast=True, json_schema_extra={"minItems": 1}),
+            BeforeValidator(_not_empty),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="The records, as exact strings; repeated ids are dropped and counted.",
     )
     upload_id: Annotated[Text, Field(pattern=UPLOAD_ID)] | None = Field(
         default=None, description="Of a file that was sent to the address of POST /v1/uploads."

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Operation = APIOperation[Any, Any, Any, Any]
 
 TENANT: Final = "fuzz"
-EXAMPLES: Final = 20
+EXAMPLES: Final = 40
 """Of each operation, in each mode: good requests and spoiled ones."""
 CHECKS: Final = [
     not_a_server_error,
@@ -44,7 +44,12 @@ SCHEMA: Final = schemathesis.openapi.from_dict(json.loads(packaged()))
 OPERATIONS: Final = {
     found.ok().label: found.ok() for found in SCHEMA.get_all_operations() if isinstance(found, Ok)
 }
-NAMES: Final = ("set_fields", "adjust_number", "delete_records", "reindex")
+KNOWN: Final[tuple[dict[str, Any], ...]] = (
+    {"operation": "set_fields", "params": {"fields": {"a": "x"}}},
+    {"operation": "adjust_number", "params": {"field": "price", "add": 1}},
+    {"operation": "delete_records", "params": {}},
+    {"operation": "reindex"},
+)
 
 
 @pytest.fixture(scope="module")
@@ -73,18 +78,18 @@ def requested(
 ) -> st.SearchStrategy[Case[Operation]]:
     """Made-up requests; some about jobs and operations that are there."""
 
-    def known(case: Case[Operation], job: str | None, name: str | None) -> Case[Operation]:
+    def known(case: Case[Operation], job: str | None, work: Any) -> Case[Operation]:
         if job is not None and "job_id" in (case.path_parameters or {}):
             case.path_parameters["job_id"] = job
-        if name is not None and isinstance(case.body, dict) and "operation" in case.body:
-            case.body["operation"] = name
+        if work is not None and isinstance(case.body, dict) and "operation" in case.body:
+            case.body |= work
         return case
 
     return st.builds(
         known,
         operation.as_strategy(generation_mode=mode),
         st.sampled_from([*jobs, None]),
-        st.sampled_from([*NAMES, None]),
+        st.sampled_from([*KNOWN, None]),
     )
 
 
