@@ -10,7 +10,7 @@ Whatever the API refuses is an ``ApiProblem``; nobody answering is ``Unreachable
 """
 
 from .client import Client
-from .models import JobPage, JobPreview, JobView, LaneView, NewJob
+from .models import ItemView, JobPage, JobPreview, JobView, LaneView, NewJob, ReportView
 from .problems import ApiProblem, ClientError, StillRunning, Unreachable
 from .uploads import NewUpload
 
@@ -18,12 +18,14 @@ __all__ = [
     "ApiProblem",
     "Client",
     "ClientError",
+    "ItemView",
     "JobPage",
     "JobPreview",
     "JobView",
     "LaneView",
     "NewJob",
     "NewUpload",
+    "ReportView",
     "StillRunning",
     "Unreachable",
 ]

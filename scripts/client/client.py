@@ -13,7 +13,17 @@ import urllib3
 from pydantic import BaseModel, ValidationError
 from urllib3.util.retry import Retry
 
-from .models import JobPage, JobPreview, JobView, Lanes, LaneView, NewJob
+from .models import (
+    ItemPage,
+    ItemView,
+    JobPage,
+    JobPreview,
+    JobView,
+    Lanes,
+    LaneView,
+    NewJob,
+    ReportView,
+)
 from .problems import StillRunning, Unreachable, problem_of
 from .uploads import NewUpload, UploadAddress, send
 
@@ -124,8 +134,28 @@ class Client:
     def resume(self, job_id: str) -> JobView:
         return self._control(job_id, "resume")
 
-    def retry(self, job_id: str) -> JobView:
-        return self._control(job_id, "retry")
+    def retry(self, job_id: str, *, failed_only: bool = False) -> JobView:
+        """Let a failed job go on. failed_only: a new job over the failed records of an ended one;
+        asked again, the same job."""
+        return self._control(job_id, "retry?failed_only=true" if failed_only else "retry")
+
+    def items(self, job_id: str, outcome: str) -> Iterator[ItemView]:
+        """The job's ``failed``, ``skipped`` or ``refused`` records, over as many pages as it
+        takes."""
+        token: str | None = None
+        while True:
+            query = urlencode({"outcome": outcome, **({} if token is None else {"page": token})})
+            page = self._call(ItemPage, "GET", f"{_path(job_id)}/items?{query}")
+            yield from page.items
+            token = page.next
+            if token is None:
+                return
+
+    def report(self, job_id: str, *, form: str = "csv", outcome: str = "all") -> ReportView:
+        """Where a file of those records can be downloaded for some minutes. form: ``csv`` or
+        ``jsonl``."""
+        query = urlencode({"format": form, "outcome": outcome})
+        return self._call(ReportView, "POST", f"{_path(job_id)}/report?{query}")
 
     def watch(
         self, job_id: str, *, poll: float = POLL_S, timeout: float | None = None

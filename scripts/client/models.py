@@ -89,6 +89,38 @@ class JobView(BaseModel):
         return self.model_dump(mode="json", exclude_none=True)
 
 
+class ItemView(BaseModel):
+    """A record that was not changed as asked, or that was refused outside."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    id: str
+    reason: str
+    sink: str | None = None
+    """Of a refused one: who refused it."""
+
+
+class ItemPage(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    items: tuple[ItemView, ...]
+    next: str | None = None
+
+
+class ReportView(BaseModel):
+    """A file that can be downloaded until ``expires_at``."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    url: str
+    expires_at: AwareDatetime
+    count: int
+    bytes: int
+    sha256: str
+    complete: bool
+    """The job had ended."""
+
+
 class JobPreview(BaseModel):
     """What creating a job would do. Fields that are newer than this client are kept."""
 

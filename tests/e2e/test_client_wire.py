@@ -133,3 +133,38 @@ def test_an_answer_of_something_else_is_no_job(api: Api, client: Client, body: s
     api.answers = [(200, body)]
     with pytest.raises(Unreachable, match="does not answer like"):
         client.get("j1")
+
+
+def test_items_come_over_as_many_pages_as_there_are(api: Api, client: Client) -> None:
+    api.answers += [
+        (200, json.dumps({"items": [{"id": "1", "reason": "r"}], "next": "t 1"})),
+        (200, json.dumps({"items": [], "next": "t2"})),
+        (200, json.dumps({"items": [{"id": "2", "reason": "r", "sink": "webhook"}]})),
+    ]
+    found = list(client.items("j1", "refused"))
+    assert [(each.id, each.sink) for each in found] == [("1", None), ("2", "webhook")]
+    assert [path for _, path, _, _ in api.asked] == [
+        "/stage/v1/jobs/j1/items?outcome=refused",
+        "/stage/v1/jobs/j1/items?outcome=refused&page=t+1",
+        "/stage/v1/jobs/j1/items?outcome=refused&page=t2",
+    ]
+
+
+def test_a_retry_of_the_failed_records_and_a_report_say_so(api: Api, client: Client) -> None:
+    report = {
+        "url": "https://bucket.example/x",
+        "expires_at": "2026-01-02T03:04:05.678Z",
+        "count": 1,
+        "bytes": 2,
+        "sha256": "0" * 64,
+        "complete": True,
+    }
+    api.answers += [OK, OK, (201, json.dumps(report))]
+    client.retry("j1")
+    client.retry("j1", failed_only=True)
+    assert client.report("j1", form="jsonl", outcome="failed").count == 1
+    assert [(method, path) for method, path, _, _ in api.asked] == [
+        ("POST", "/stage/v1/jobs/j1/retry"),
+        ("POST", "/stage/v1/jobs/j1/retry?failed_only=true"),
+        ("POST", "/stage/v1/jobs/j1/report?format=jsonl&outcome=failed"),
+    ]
