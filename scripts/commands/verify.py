@@ -1,17 +1,24 @@
-"""``fairlane verify NAME|--all``, and ``fairlane verify waf --url URL`` of a deployed stack."""
+"""``fairlane verify NAME|--all``, and of a deployed stack ``fairlane verify waf --url URL`` and
+``fairlane verify noisy-tenant --stack NAME --tokens FILE``."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
+import boto3
 import typer
+from botocore.exceptions import BotoCoreError
+from botocore.exceptions import ClientError as AwsError
 from rich.console import Console
 from rich.table import Table
 
+from scripts.client import ClientError
+from scripts.local.errors import LocalError
 from scripts.local.steps import Steps
-from scripts.verify import waf
+from scripts.verify import noisy_on_aws, noisy_tenant, waf
 from scripts.verify.framework import Bench, Expectation, PartReport, Report, Scenario, perform
 from scripts.verify.registry import SCENARIOS
 
@@ -27,13 +34,29 @@ def verify(
     token: Annotated[
         str | None, typer.Option("--token", envvar="FAIRLANE_TOKEN", help="For waf: any tenant's.")
     ] = None,
+    stack: Annotated[
+        str | None,
+        typer.Option("--stack", help="For noisy-tenant: a CloudFormation stack, not a local one."),
+    ] = None,
+    tokens: Annotated[
+        Path | None,
+        typer.Option(
+            "--tokens",
+            help="With --stack: a file with a token a line, each another tenant's; the first "
+            "tenant makes the noise.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
 ) -> None:
     """Show on a stack of its own that a claim holds, and that it would not without its reason.
 
     "waf" is no scenario: it asks a deployed stack what its web firewall lets through, and creates
     nothing there. Exit status 1 when anything differs from what was expected, in a control too.
     """
-    if name == waf.NAME and not every:
+    if stack is not None or tokens is not None:
+        reports = [_noisy_on_aws(name, stack, tokens)]
+    elif name == waf.NAME and not every:
         reports = [_of_deployed(url, token)]
     elif url is not None:
         raise typer.BadParameter(f"--url is for {waf.NAME}; scenarios bring up their own stacks")
@@ -60,6 +83,19 @@ def _of_deployed(url: str | None, token: str | None) -> Report:
     if not url.startswith(("http://", "https://")):
         raise typer.BadParameter(f"--url {url} is no http address")
     return waf.report(url, token)
+
+
+def _noisy_on_aws(name: str | None, stack: str | None, tokens: Path | None) -> Report:
+    if name != noisy_tenant.SCENARIO.name or stack is None or tokens is None:
+        raise typer.BadParameter(
+            f"--stack and --tokens go together, with {noisy_tenant.SCENARIO.name}"
+        )
+    said = noisy_on_aws.tokens_in(tokens.read_text(encoding="utf-8"))
+    try:
+        place = noisy_on_aws.target(boto3.client("cloudformation"), stack)
+        return noisy_on_aws.report(place, said, boto3.client("cloudwatch"))
+    except (BotoCoreError, AwsError, ClientError) as error:
+        raise LocalError(f"the stack {stack!r} could not be measured: {error}") from error
 
 
 def _chosen(name: str | None, *, every: bool, scenarios: Sequence[Scenario]) -> Sequence[Scenario]:
