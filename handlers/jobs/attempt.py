@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
@@ -16,9 +16,9 @@ from .dispatching import send_now
 from .effect_runner import EffectRunner
 from .effects import sinks_of
 from .ending import end_job, verdict
-from .errors import JobFailed, OwnershipLost, QueryRefused, Transient
+from .errors import Crashed, JobFailed, OwnershipLost, QueryRefused, Transient
 from .heartbeat import Heartbeat
-from .leaving import Ending
+from .leaving import Ending, LettingGo
 from .measures import Measure
 from .model import EndReason, Lane
 from .outcomes import DeleteMessage, KeepMessage, Stop
@@ -59,7 +59,7 @@ def run_attempt(world: World, job: Job, delivery: Delivery, worker: Worker) -> D
     heart = Heartbeat(world, job, delivery)
     heart.start()
     runner = EffectRunner(world, job.lane)
-    attempt = _Attempt(world, delivery, worker, heart, runner)
+    attempt = _Attempt(world, delivery, worker, heart, runner, start=job.position)
     try:
         result = attempt.work(job)
         runner.stop(drain=isinstance(result, Walked) and result.stop is None)
@@ -83,6 +83,8 @@ class _Attempt:
     worker: Worker
     heart: Heartbeat
     effects: EffectRunner
+    start: int
+    """The position this attempt began at."""
 
     # --- working ------------------------------------------------------------------------------
 
@@ -110,7 +112,7 @@ class _Attempt:
             return JobFailed(EndReason.BAD_QUERY, str(error))
         except Exception as error:  # noqa: BLE001  a bug costs an attempt, not the message
             self.log("attempt_crashed", job, error=error)
-            return Transient(f"unexpected {type(error).__name__}: {error}")
+            return Crashed(f"unexpected {type(error).__name__}: {error}")
 
     def _work_of(self, job: Job) -> Work:
         operation = self.world.operations.get(job.operation)
@@ -212,22 +214,25 @@ class _Attempt:
         return DeleteMessage("paused", self.heart.receipt)
 
     def _retry_later(self, job: Job, error: Transient) -> Decision:
-        """A dependency is down: let go, and come back after a while, attempt spent."""
+        """A dependency is down: let go, and come back after a while. It costs an attempt only when
+        it was a crash of our own, or has gone on for very long without progress."""
         runtime, timing = self.world.runtime, self.world.timing
+        retries = 1 + (job.retries if job.position == self.start else 0)
+        spent = isinstance(error, Crashed) or retries > self.world.limits.max_retries
         wait = backoff_ms(
-            job.attempt - 1,
+            retries - 1,
             base=timing.retry_base,
             cap=timing.retry_cap,
             random=runtime.random(),
             asked_ms=error.retry_after_ms,
         )
         self.log("retry_later", job, why=str(error), wait_ms=wait)
-        retry_at = runtime.now() + wait
+        how = LettingGo(not spent, retry_at=runtime.now() + wait, retries=retries)
         if self._near_last_receive(job):
             # Recovery sends it when it is due.
-            self._let_go(job, retry_at=retry_at, fresh_message=True)
+            self._let_go(job, replace(how, fresh_message=True))
             return DeleteMessage("retry with a fresh message", self.heart.receipt)
-        self._let_go(job, retry_at=retry_at)
+        self._let_go(job, how)
         return KeepMessage("retry", -(-wait // SECOND), self.heart.receipt)
 
     def _give_back(self, job: Job) -> Decision:
@@ -235,32 +240,17 @@ class _Attempt:
         self.log("attempt_given_back", job, why=Stop.SHUTDOWN.value)
         if self._near_last_receive(job):
             return self._go_on_with_fresh_message(job, Stop.SHUTDOWN)
-        self._let_go(job, give_back=True)
+        self._let_go(job, LettingGo(give_back=True))
         return KeepMessage(Stop.SHUTDOWN.value, 0, self.heart.receipt)
 
     def _go_on_with_fresh_message(self, job: Job, stop: Stop, lane: Lane | None = None) -> Decision:
         self.log("handed_over", job, why=stop.value, to=(lane or job.lane).value)
-        after = self._let_go(job, give_back=True, fresh_message=True, lane=lane)
+        after = self._let_go(job, LettingGo(give_back=True, fresh_message=True, lane=lane))
         send_now(self.world, after)
         return DeleteMessage(stop.value, self.heart.receipt)
 
-    def _let_go(
-        self,
-        job: Job,
-        *,
-        give_back: bool = False,
-        retry_at: int | None = None,
-        fresh_message: bool = False,
-        lane: Lane | None = None,
-    ) -> Job:
-        transaction, after = leaving.let_go(
-            self.world,
-            job,
-            give_back=give_back,
-            retry_at=retry_at,
-            fresh_message=fresh_message,
-            lane=lane,
-        )
+    def _let_go(self, job: Job, how: LettingGo) -> Job:
+        transaction, after = leaving.let_go(self.world, job, how)
 
         def applied() -> bool:
             now = read_job(self.world, job.id)

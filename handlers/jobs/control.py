@@ -143,6 +143,7 @@ def _retry(world: World, job: Job) -> Answer:
     fresh = job.model_copy(
         update={
             "attempt": 0,
+            "retries": 0,
             "fence": fence,
             "finished_at": None,
             "end_reason": None,

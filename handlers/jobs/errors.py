@@ -33,6 +33,10 @@ class Transient(FairlaneError):
         """What the dependency asked for (milliseconds), if it said anything."""
 
 
+class Crashed(Transient):
+    """Our own code broke in the middle of an attempt."""
+
+
 class OutcomeUnknown(FairlaneError):
     """The reply was lost: the write may or may not have happened. Read before deciding."""
 

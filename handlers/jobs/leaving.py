@@ -177,19 +177,25 @@ def _gives_back(job: Job) -> int:
     return 1 if job.state is State.PAUSING else 0
 
 
-def let_go(
-    world: World,
-    job: Job,
-    *,
-    give_back: bool,
-    retry_at: int | None = None,
-    fresh_message: bool = False,
-    lane: Lane | None = None,
-) -> tuple[Transaction, Job]:
+@dataclass(frozen=True)
+class LettingGo:
+    """How an attempt ends before its job does."""
+
+    give_back: bool
+    """The attempt does not count."""
+    retry_at: int | None = None
+    """Not before (ms)."""
+    retries: int | None = None
+    """How often it let go for a dependency without progress; None leaves the count."""
+    fresh_message: bool = False
+    """Go on with a new message instead of this delivery's."""
+    lane: Lane | None = None
+    """Promote to another lane (implies fresh_message)."""
+
+
+def let_go(world: World, job: Job, how: LettingGo) -> tuple[Transaction, Job]:
     """RUNNING to QUEUED: the attempt ends, the subject stays taken without an expiry.
 
-    give_back: the attempt does not count. retry_at: not before (ms). fresh_message: go on with a
-    new message instead of this delivery's. lane: promote to another lane (implies fresh_message).
     The fence rises. Closes: letting go of what was taken over or cancelled meanwhile, a beat that
     arrives late and gives the lease an expiry again.
     """
@@ -198,16 +204,17 @@ def let_go(
         update={
             "state": State.QUEUED,
             "fence": job.fence + 1,
-            "attempt": job.attempt - 1 if give_back else job.attempt,
-            "lane": lane or job.lane,
-            "dispatches": job.dispatches + (1 if fresh_message or lane else 0),
-            "retry_at": retry_at,
-            "waiting_reason": Waiting.RETRY if retry_at else None,
+            "attempt": job.attempt - 1 if how.give_back else job.attempt,
+            "lane": how.lane or job.lane,
+            "dispatches": job.dispatches + (1 if how.fresh_message or how.lane else 0),
+            "retry_at": how.retry_at,
+            "retries": job.retries if how.retries is None else how.retries,
+            "waiting_reason": Waiting.RETRY if how.retry_at else None,
             "worker": None,
         }
     )
-    wake = max(now, retry_at or 0) + ms(world.timing.lost_after)
-    changed = ("fence", "attempt", "lane", "dispatches", "retry_at", "waiting_reason")
+    wake = max(now, how.retry_at or 0) + ms(world.timing.lost_after)
+    changed = ("fence", "attempt", "lane", "dispatches", "retry_at", "retries", "waiting_reason")
     writes: dict[str, Write] = {
         LEASE: Update(
             items.lease_key(job.tenant, job.subject),

@@ -58,6 +58,9 @@ class Limits(BaseModel):
     """Messages one tenant may have in a lane's queue; the rest is held in its own order."""
     max_active_jobs_per_tenant: int = Field(default=1000, ge=1)
     """Jobs of one tenant that have not ended, held and paused ones too; one more is refused."""
+    max_retries: int = Field(default=60, ge=0)
+    """How often a job lets go for a dependency without progress before that costs attempts: about
+    five hours with the default backoff."""
     max_effect_tries: int = Field(default=30, ge=1)
     """Tries after which an effect is parked: about six hours with the default backoff."""
     recovery_slice: int = Field(default=200, ge=1)

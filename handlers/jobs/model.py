@@ -128,6 +128,8 @@ class Job(BaseModel):
     fence: int
     """The subject's fence as of this job's newest attempt (or its creation)."""
     attempt: int = Field(default=0, ge=0)
+    retries: int = Field(default=0, ge=0)
+    """How often it let go for a dependency since it last made progress."""
     dispatches: int = Field(default=0, ge=0)
     """Dispatch rows written so far; numbers the next one."""
     worker: str | None = None

@@ -148,6 +148,7 @@ def requeue(world: World, job: Job, after: Job, lease: Lease | None) -> Transact
     changed = (
         "fence",
         "attempt",
+        "retries",
         "dispatches",
         "admitted_at",
         "waiting_reason",

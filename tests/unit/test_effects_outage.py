@@ -13,6 +13,7 @@ from handlers.jobs import control
 from handlers.jobs.attempt import Worker
 from handlers.jobs.effects import Batch, Delivered
 from handlers.jobs.errors import ReceiptExpired, Transient
+from handlers.jobs.limits import Limits
 from handlers.jobs.model import EndReason, Job, Lane, Record
 from handlers.jobs.outcomes import act
 from handlers.jobs.reading import read_job
@@ -132,8 +133,8 @@ class Shop:
             task.join()
 
 
-def a_shop(where: str, asked: int | None) -> tuple[Shop, BusySink]:
-    base = memory_world(timing=PRODUCTION_TIMING)
+def a_shop(where: str, asked: int | None, **limits: int) -> tuple[Shop, BusySink]:
+    base = memory_world(timing=PRODUCTION_TIMING, limits=Limits(**limits))
     until = base.runtime.now() + OUTAGE
     quiet = BusySink(lambda _: None)
     sink = BusySink(lambda tenant: busy(base, until, tenant, asked)) if where == "sink" else quiet
@@ -159,7 +160,8 @@ def jobs_of_both(shop: Shop) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("where", "asked"), [("sink", None), ("sink", 2 * MINUTE), ("records", 2 * MINUTE)]
+    ("where", "asked"),
+    [("sink", None), ("sink", 2 * MINUTE), ("records", None), ("records", 2 * MINUTE)],
 )
 def test_a_busy_dependency_costs_its_own_jobs_time_and_nobody_anything_else(
     where: str, asked: int | None
@@ -183,8 +185,8 @@ def test_a_busy_dependency_costs_its_own_jobs_time_and_nobody_anything_else(
 
 
 def test_records_that_stay_unreadable_fail_their_jobs_which_can_be_retried() -> None:
-    """Nobody said when to come back, so the attempts are used up before it is over."""
-    shop, _ = a_shop("records", None)
+    """An outage that outlasts what a job waits for without progress."""
+    shop, _ = a_shop("records", None, max_retries=0)
     hit, other = jobs_of_both(shop)
 
     shop.run([*hit, *other], shop.until + 60 * MINUTE)

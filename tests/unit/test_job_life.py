@@ -21,14 +21,16 @@ from handlers.jobs.run import on_message
 from handlers.jobs.states import State
 from handlers.jobs.submit import Busy, Created, Outcome, submit
 from handlers.memory.lane_queue import MemoryLaneQueue
+from handlers.memory.record_store import MemoryRecordStore
 from tests.support.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from handlers.jobs.messages import Message
     from handlers.jobs.outcomes import Decision
     from handlers.jobs.ports import Delivery
+    from handlers.memory.job_store import MemoryStore
     from handlers.memory.runtime import ManualRuntime
 
 TENANT = "acme"
@@ -239,3 +241,39 @@ class _DeafQueue(MemoryLaneQueue):
 
     def send(self, messages: Sequence[Message]) -> frozenset[int]:
         raise Transient(f"{len(messages)} not sent")
+
+
+def test_a_dependency_that_is_down_costs_time_and_a_crash_costs_an_attempt() -> None:
+    world = memory_world(limits=Limits(max_retries=2))
+    ids = fill(world, 3)
+    job = new_job(world, ids)
+    down = replace(world, records=Unreadable(world.store, Transient("down")))
+    for retries, attempts in ((1, 0), (2, 0), (3, 1), (4, 2)):
+        run_once(down)
+        waiting = now(world, job)
+        assert (waiting.state, waiting.retries, waiting.attempt) == (
+            State.QUEUED,
+            retries,
+            attempts,
+        )
+    run_once(replace(world, records=Unreadable(world.store, RuntimeError("bug"))))
+    assert now(world, job).attempt == 3
+    run_once(world)
+    assert now(world, job).state is State.SUCCEEDED
+    assert prices(world, ids) == {11}
+
+
+def run_once(world: MemoryWorld) -> None:
+    """Run the small lane's message when it is back; recovery sends what has to be sent."""
+    world.runtime.sleep(600_000)
+    Recovery(world).run()
+    run_next(world, Lane.SMALL)
+
+
+class Unreadable(MemoryRecordStore):
+    def __init__(self, store: MemoryStore, error: Exception) -> None:
+        super().__init__(store)
+        self.error = error
+
+    def read(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Record]:
+        raise self.error

@@ -40,14 +40,15 @@ def begin(world: MemoryWorld, job: Job, worker: str = "w1") -> Job:
 
 def attempt_of(world: MemoryWorld, job: Job, delivery: Delivery, worker: str) -> _Attempt:
     heart = Heartbeat(world, job, delivery)
-    return _Attempt(world, delivery, Worker(worker), heart, EffectRunner(world, job.lane))
+    runner = EffectRunner(world, job.lane)
+    return _Attempt(world, delivery, Worker(worker), heart, runner, start=job.position)
 
 
 def test_a_beat_that_arrives_late_gives_no_queued_job_an_expiry() -> None:
     world = memory_world()
     job = begin(world, new_job(world, fill(world, 3)))
     late = transactions.beat(world, job)
-    let_go, _ = leaving.let_go(world, job, give_back=True)
+    let_go, _ = leaving.let_go(world, job, leaving.LettingGo(give_back=True))
     write(world, let_go)
     with pytest.raises(Refused):
         write(world, late)
@@ -137,10 +138,12 @@ def test_a_dispatch_in_between_keeps_its_number_for_itself() -> None:
     lease = read_lease(world, job)
     assert lease is not None
     write(world, placing.dispatch_again(world, job, lease)[0])
-    promote, _ = leaving.let_go(world, job, give_back=True, lane=Lane.BULK)
+    promote, _ = leaving.let_go(world, job, leaving.LettingGo(give_back=True, lane=Lane.BULK))
     with pytest.raises(Refused):
         write(world, promote)
-    promote, after = leaving.let_go(world, now(world, job), give_back=True, lane=Lane.BULK)
+    promote, after = leaving.let_go(
+        world, now(world, job), leaving.LettingGo(give_back=True, lane=Lane.BULK)
+    )
     write(world, promote)
     assert world.store.get(items.dispatch_key(job.id, after.dispatches)) is not None
     assert after.dispatches == job.dispatches + 2
