@@ -113,7 +113,7 @@ def test_an_unlocked_requirement_is_found(block: str) -> None:
 APP_MAY_IMPORT: Final = frozenset({"infra", "aws_cdk", "cdk_nag"})
 
 SKELETON: Final = (
-    *(f"handlers/{name}.py" for name in ("api", "small_lane", "bootstrap", "settings")),
+    *(f"handlers/{name}.py" for name in ("api", "small_lane", "bootstrap", "settings", "starting")),
     *(
         f"handlers/{name}/x.py"
         for name in ("web", "aws", "effects", "memory", "operations", "jobs")
