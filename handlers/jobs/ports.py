@@ -42,9 +42,8 @@ class Store(Protocol):
         this number. Items carry all their attributes. Raises Transient."""
 
     def count(self, index: Index, partition: str, *, before: str | int, at_most: int) -> int:
-        """How many items of one partition of an index come before this sort key (of the index's
-        type); ``at_most`` when there are that many or more. Eventually consistent. Raises
-        Transient."""
+        """How many items of an index partition come before this sort key, up to ``at_most``.
+        Eventually consistent. Raises Transient."""
 
     def query_partition(
         self, pk: str, *, sk_prefix: str, limit: int = 100, after: Cursor | None = None
