@@ -1,0 +1,100 @@
+"""Who is told of jobs: what each deployed part can reach, and what arrives at an address."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from handlers.bootstrap import _address_listener, _address_problem, _listeners
+from handlers.effects.lifecycle import AddressListener
+from handlers.jobs.errors import Transient
+from handlers.jobs.events import ADDRESS, EVENT_BUS, Happened, JobEvent, NotTaken
+from handlers.memory.runtime import START, ManualRuntime
+from handlers.settings import EffectSettings
+from tests.contract.test_webhook import Receiver, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECRET: Final = b"a secret of some length"
+EVENT: Final = JobEvent("j", "acme", "small", 7, Happened.ENDED, ADDRESS, None, '{"event":"ended"}')
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with serving() as running:
+        yield running
+
+
+def tell(receiver: Receiver) -> None:
+    listener = AddressListener(lambda: SECRET, ManualRuntime(), loopback=True)
+    listener.tell(replace(EVENT, to=receiver.url))
+
+
+def test_an_address_gets_the_event_signed_with_the_same_key_each_time(receiver: Receiver) -> None:
+    for _ in range(2):
+        tell(receiver)
+    first, second = receiver.got
+    assert json.loads(first.body) == {"event": "ended"}
+    assert first.headers["Idempotency-Key"] == second.headers["Idempotency-Key"] == "j:ended:7"
+    timestamp = first.headers["Fairlane-Timestamp"]
+    assert timestamp == str(START // 1000)
+    mac = hmac.new(SECRET, f"{timestamp}.".encode() + first.body, hashlib.sha256).hexdigest()
+    assert first.headers["Fairlane-Signature"] == f"v1={mac}"
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(410, NotTaken), (429, Transient), (503, Transient), (302, Transient)]
+)
+def test_what_an_address_answers(receiver: Receiver, status: int, error: type[Exception]) -> None:
+    receiver.status = status
+    with pytest.raises(error):
+        tell(receiver)
+
+
+def settings(**changed: Any) -> EffectSettings:
+    return EffectSettings.model_validate(changed)
+
+
+NOTIFYING: Final = {"notify": True, "webhook_secret_arn": "arn:aws:secretsmanager:x"}
+
+
+def test_only_a_deployment_that_notifies_takes_addresses() -> None:
+    assert _address_problem(settings()) is None
+    problem = _address_problem(settings(**NOTIFYING))
+    assert problem is not None
+    assert problem("https://example.org/x") is None
+    assert problem("https://10.0.0.1/x") == "is not on the public internet"
+
+
+def test_only_a_deployment_with_a_bus_tells_it() -> None:
+    runtime = ManualRuntime()
+    assert _listeners(settings(), runtime) == {}
+    assert _listeners(settings(event_bus="bus"), runtime).keys() == {EVENT_BUS}
+
+
+def test_addresses_are_told_with_the_deployments_secret(receiver: Receiver) -> None:
+    chosen = settings(notify=True, webhook_secret="x" * 16, webhook_loopback=True)
+    _address_listener(chosen, ManualRuntime()).tell(replace(EVENT, to=receiver.url))
+    [got] = receiver.got
+    signed = f"{got.headers['Fairlane-Timestamp']}.".encode() + got.body
+    mac = hmac.new(b"x" * 16, signed, hashlib.sha256).hexdigest()
+    assert got.headers["Fairlane-Signature"] == f"v1={mac}"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"notify": True},
+        {"notify": True, "webhook_secret_arn": "a", "webhook_secret_parameter": "b"},
+        {"notify": True, "webhook_secret": "x" * 16},
+    ],
+)
+def test_notifying_needs_one_secret(given: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="secret"):
+        settings(**given)
