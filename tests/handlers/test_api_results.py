@@ -6,12 +6,15 @@ import csv
 import hashlib
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from handlers.aws.job_store import DynamoStore
 from handlers.jobs import items, report, results
+from handlers.jobs.errors import OutcomeUnknown
 from handlers.jobs.model import Lane
 from handlers.jobs.store import Put
 from handlers.web import listing
@@ -20,6 +23,7 @@ from tests.support import aws
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from handlers.jobs.store import Write
     from tests.handlers.deployment import Answer, Deployment
 
 UNKNOWN = f"{0:032x}"
@@ -333,6 +337,47 @@ def test_asked_again_it_is_the_same_job_also_after_it_has_ended(stack: Deploymen
     assert again(stack, id_).body["id"] == made.body["id"]
     assert len(stack.kept("JOB")) == 2
     assert stack.prices(failed) == {11}  # a second job would make it 12
+
+
+def test_twenty_at_once_make_one_job(stack: Deployment) -> None:
+    id_, failed = mixed(stack, 1, 0, 2)
+    mend(stack, failed)
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda _: again(stack, id_), range(20)))
+    # Whoever came in the moment of its making sees its subject taken, by the very same job.
+    ids = {a.body["id"] if a.status == 202 else a.body["active_job"]["id"] for a in answers}
+    assert {a.status for a in answers} <= {202, 409}
+    assert len(ids) == 1
+    assert stack.messages(Lane.SMALL) == (1, 0)
+    assert stack.everything()["objects"] == [f"ids/{ids.pop()}"]
+    stack.run()
+    assert stack.prices(failed) == {11}
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_lost_reply_makes_no_second_job(
+    stack: Deployment, monkeypatch: pytest.MonkeyPatch, *, applied: bool
+) -> None:
+    id_, failed = mixed(stack, 1, 0, 2)
+    mend(stack, failed)
+    transact = DynamoStore.transact
+    lost: list[str] = []
+
+    def losing(self: DynamoStore, action: str, writes: Sequence[Write]) -> None:
+        if action != "create" or lost:
+            return transact(self, action, writes)
+        lost.append(action)
+        if applied:
+            transact(self, action, writes)
+        raise OutcomeUnknown
+
+    monkeypatch.setattr(DynamoStore, "transact", losing)
+    answer = again(stack, id_)
+    assert (answer.status, lost) == (202, ["create"])
+    assert stack.job(id_).retried_by == answer.body["id"]
+    stack.run()
+    assert stack.prices(failed) == {11}
+    assert len(stack.kept("JOB")) == 2
 
 
 def test_a_chain_of_retries(stack: Deployment) -> None:
