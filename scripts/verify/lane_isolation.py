@@ -66,8 +66,8 @@ def lanes(bench: Bench, stack: LocalStack, load: Load, slo: int) -> Iterator[Exp
     """Put the load on a stack with two lanes and judge it. slo: ms."""
     driver = Driver(stack, load, bench.steps)
     driver.fill()
-    driver.submit_small()
     duplicate = driver.submit_duplicate()
+    driver.submit_small()
     driver.await_small(WITHIN_S)
     seen = driver.run()
     yield from in_their_lanes(seen)
