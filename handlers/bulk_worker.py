@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 SERVICE: Final = "bulk_worker"
 AFTER_ERROR: Final = 1.0
 """Seconds a slot waits after something went wrong that waiting may mend."""
+
+LOOK: Final = 0.1
+"""Seconds between two looks whether the process was asked to end."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,10 @@ def main() -> None:
     settings = work_settings()
     here = world(SERVICE, long_poll=True, connections=4 * settings.bulk_slots)
     stopping = threading.Event()
+    asked: list[int] = []
     for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, lambda *_: stopping.set())
+        # No lock in a handler: it runs in the middle of whatever the main thread was doing.
+        signal.signal(each, lambda number, _: asked.append(number))
     protection = protection_from(os.environ, here.telemetry)
     process = f"{os.uname().nodename}/{os.getpid()}/{here.runtime.token()}"
     slots = [
@@ -99,8 +105,10 @@ def main() -> None:
     here.telemetry.log("worker_started", slots=len(slots), process=process)
     for slot in slots:
         slot.start()
-    stopping.wait()
-    here.telemetry.log("worker_stopping", process=process)
+    while not asked:
+        time.sleep(LOOK)
+    stopping.set()
+    here.telemetry.log("worker_stopping", process=process, signal=asked[0])
     for slot in slots:
         slot.join()
     protection.close()
