@@ -99,7 +99,7 @@ def _event(job: Job, what: Happened, detail: str, listener: str, to: str | None)
 
 def _row(world: World, event: JobEvent) -> Put:
     # Whoever writes it has its chance first, if it has one.
-    wait = ms(world.timing.effect_grace) if event.listener in world.listeners else 0
+    wait = ms(world.timing.effect_grace) if _at_once(world, event.listener) else 0
     at = world.runtime.now() + wait
     item: dict[str, Any] = {
         "job_id": event.job_id,
@@ -176,8 +176,13 @@ def tell_now(world: World, transaction: Transaction) -> None:
     for role, write in transaction.writes.items():
         if role.startswith(ROLE) and isinstance(write, Put):
             event = event_of(write.item)
-            if event.listener in world.listeners:
+            if _at_once(world, event.listener):
                 _tell(world, event)
+
+
+def _at_once(world: World, listener: str) -> bool:
+    """Never an address, not even in recovery: what else a run has to do must not wait for it."""
+    return listener != ADDRESS and listener in world.listeners
 
 
 def _tell(world: World, event: JobEvent) -> None:

@@ -26,6 +26,7 @@ from handlers.jobs.requests import BadRequest, Unprocessable, accept, parse
 from handlers.jobs.run import on_message
 from handlers.jobs.states import State
 from handlers.jobs.submit import Created, submit
+from handlers.jobs.tenants import set_slots
 from handlers.memory.runtime import ManualRuntime
 from tests.support.world import MemoryWorld, memory_world
 
@@ -260,6 +261,17 @@ def test_bus_and_address_fail_apart() -> None:
     assert bus.said == ["created"]
     recover(world, address)
     assert [row["listener"] for row in rows(world)] == [ADDRESS]
+
+
+def test_jobs_that_recovery_admits_do_not_wait_for_their_tenants_address() -> None:
+    address = Ear(fails=Transient("time-out"))
+    world = world_of(Limits(tenant_slots_small=1))
+    for n in range(5):
+        new_job(world, f"s{n}", notify={"url": HOOK})
+    set_slots(world, TENANT, Lane.SMALL, 5)
+    recover(world, address)
+    assert [row["what"] for row in rows(world)].count("admitted") == 4
+    assert address.asked == 1
 
 
 def test_a_silent_tenant_is_waited_for_once_in_a_run() -> None:
