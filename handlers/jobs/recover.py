@@ -7,6 +7,7 @@ settles it, so two runs at once do no harm.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -28,12 +29,12 @@ from .store import Equals, Index, Update
 from .telling import Telling
 from .tenants import NOBODY_HELD
 from .timing import ms
-from .transactions import JOB, LEASE, Transaction
+from .transactions import JOB, LEASE, Transaction, mine
 
 if TYPE_CHECKING:
     from .model import Lease
     from .ports import World
-    from .store import Found, Item
+    from .store import Found, Item, Key
 
 CLAIM: Final = 30_000
 """ms a claimed dispatch is left to the run that claimed it."""
@@ -152,7 +153,24 @@ class Recovery:
         except Undecodable as error:
             bury(self.world, job_id, raw, str(error))
             return True
+        if job.held:
+            return self._held(found.key, item, job)
         return self._dead(job, lease)
+
+    def _held(self, lease: Key, item: Item, job: Job) -> bool:
+        """It waits for a slot, not for a message. Looked at again later: many that wait would
+        otherwise be all that a slice ever holds, and hide the dead behind them."""
+        world = self.world
+        admitted = admit_held(world, job.tenant, job.lane)
+        later = Update(
+            lease,
+            set={Index.DUE.sk: world.runtime.now() + ms(world.timing.lost_after)},
+            when=(*mine(job), Equals(Index.DUE.sk, item[Index.DUE.sk])),
+        )
+        # Admitting it has moved that time already.
+        with suppress(Rejected):
+            carry_out(world, Transaction("look_later", {LEASE: later}), applied=lambda: False)
+        return admitted > 0
 
     def _is_due(self, item: Item) -> bool:
         at = item.get(Index.DUE.sk)
@@ -163,8 +181,6 @@ class Recovery:
         if job.state.terminal or job.state is State.SETTLING:
             release_if_held(self.world, job)
             return True
-        if job.state is State.QUEUED and job.held:
-            return admit_held(self.world, job.tenant, job.lane) > 0
         if job.state is State.QUEUED:
             return self._again(job, lease)
         if not expired:

@@ -160,6 +160,20 @@ def test_a_slot_whose_finisher_could_not_admit_is_given_by_recovery(
     assert counts(world) == (2, 0, 2)
 
 
+def test_jobs_that_wait_for_a_slot_do_not_hide_a_lost_message_from_recovery() -> None:
+    world = memory_world(
+        limits=LIMITS.model_copy(update={"tenant_slots_small": 1, "recovery_slice": 1}),
+        due_shards=1,
+    )
+    waiting = [made(world, f"s{n}") for n in range(3)]
+    lost = made(world, "s", tenant="other")
+    world.runtime.sleep(61_000)
+    for _ in range(4):
+        Recovery(world).run()
+    assert held(world, waiting) == [False, True, True]
+    assert now(world, lost).dispatches == 2
+
+
 def break_(patch: pytest.MonkeyPatch, world: MemoryWorld, broken: str) -> None:
     """Refuse one kind of transaction."""
     transact = world.store.transact
