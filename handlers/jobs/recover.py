@@ -50,12 +50,13 @@ class Recovery:
     def run(self) -> dict[str, int]:
         """Do every step; returns how many items each settled. Never raises for one bad item."""
         measure_open(self.world)
+        # What waits for places outside comes last: a sink that hangs uses up the whole run.
         steps = {
             items.DISPATCH: self._dispatch,
-            items.EFFECT: self._effect,
             items.LEASE: self._lease,
             items.ADMIT: self._admit,
             items.CLEANUP: self._cleanup,
+            items.EFFECT: self._effect,
             items.EVENT: Telling(self.world).settle,
         }
         settled = {kind: self._each(kind, step) for kind, step in steps.items()}

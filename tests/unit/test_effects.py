@@ -246,6 +246,26 @@ def test_a_job_of_before_a_sink_was_taken_away_still_ends(
     assert (ended.state, ended.effects_open) == (State.SUCCEEDED, 0)
 
 
+def test_a_sink_that_hangs_holds_up_no_lost_job() -> None:
+    world = a_world(Index(failures=10**6))
+    settling = run_job(world, 4)
+    body = json.dumps({"operation": "bump", "subject": "lost", "ids": ["r000"]})
+    lost = submit(world, TENANT, accept(parse(body), world.operations, max_ids=10))
+    assert isinstance(lost, Created)
+    world.runtime.sleep(61_000)
+    killed_at = world.runtime.now() + 45_000
+
+    class Hanging:
+        def deliver(self, _: Batch) -> Delivered:
+            world.runtime.sleep(50_000)
+            raise Transient("time-out")
+
+    hanging = replace(world, sinks={"index": Hanging()})
+    Recovery(hanging, lambda: world.runtime.now() > killed_at).run()
+    assert now(world, settling.id).effects_open == 1
+    assert now(world, lost.job.id).dispatches == 2
+
+
 def test_without_a_sink_no_row_is_written() -> None:
     world = replace(a_world(Index()), sinks={})
     job = run_job(world, 12)
