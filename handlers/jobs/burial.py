@@ -27,14 +27,18 @@ WAY_OUT: Final = {
 }
 
 
-def bury(world: World, job_id: str, item: Item, why: str) -> None:
-    """End a job by what can be made out of its raw item; safe to repeat. Raises Transient."""
+def bury(world: World, job_id: str, item: Item, why: str) -> bool:
+    """End a job by what can be made out of its raw item; safe to repeat. False when it was moved
+    since it was read: then it may be somebody's who can read it, and so may its subject.
+    Raises Transient."""
     world.telemetry.log("job_undecodable", job_id=job_id, why=why)
     state = _state(item)
     for after in WAY_OUT.get(state, ()) if state else (State.FAILED,):
-        _write(world, job_id, item, state, after, why)
+        if not _write(world, job_id, item, state, after, why):
+            return False
         state = after
     _release(world, job_id, item)
+    return True
 
 
 def _state(item: Item) -> State | None:
@@ -46,7 +50,7 @@ def _state(item: Item) -> State | None:
 
 def _write(
     world: World, job_id: str, item: Item, state: State | None, after: State, why: str
-) -> None:
+) -> bool:
     if state is not None:
         reason_for(state, after)
     now = world.runtime.now()
@@ -76,6 +80,8 @@ def _write(
         carry_out(world, transaction, applied=lambda: _is(world, job_id, after))
     except Rejected:
         world.telemetry.log("burial_overtaken", job_id=job_id)
+        return False
+    return True
 
 
 def _counts(item: Item, state: State | None, after: State) -> dict[str, Write]:

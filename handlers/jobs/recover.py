@@ -152,8 +152,7 @@ class Recovery:
         try:
             job = items.job_of(raw)
         except Undecodable as error:
-            bury(self.world, job_id, raw, str(error))
-            return True
+            return bury(self.world, job_id, raw, str(error))
         if job.held:
             return self._held(found.key, item, job)
         return self._dead(job, lease)

@@ -77,8 +77,8 @@ class _Look:
             try:
                 return self._route(items.job_of(item))
             except Undecodable as error:
-                bury(self.world, self.pointer.job_id, item, str(error))
-                return DeleteMessage("undecodable")
+                if bury(self.world, self.pointer.job_id, item, str(error)):
+                    return DeleteMessage("undecodable")
             except _Moved:
                 continue
         return KeepMessage("busy", LOOK_AGAIN)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs import control, items, tenants
+from handlers.jobs import control, items, tenants, transactions
 from handlers.jobs.attempt import Worker
 from handlers.jobs.burial import bury
 from handlers.jobs.ending import admit_held
@@ -15,11 +15,12 @@ from handlers.jobs.errors import OutcomeUnknown, Transient
 from handlers.jobs.limits import Limits
 from handlers.jobs.model import Job, Lane, Waiting
 from handlers.jobs.outcomes import act
-from handlers.jobs.reading import read_job
+from handlers.jobs.reading import read_job, read_lease
 from handlers.jobs.recover import Recovery
 from handlers.jobs.requests import accept, parse
 from handlers.jobs.retrying import retry_failed
 from handlers.jobs.run import on_message
+from handlers.jobs.settle import carry_out
 from handlers.jobs.states import State
 from handlers.jobs.store import Update
 from handlers.jobs.submit import Created, Outcome, TooMany, submit
@@ -359,3 +360,17 @@ def test_burying_an_unreadable_job_gives_back_what_it_counted(state: str) -> Non
     for _ in range(2):
         bury(world, job.id, item, "broken")
     assert counts(world) == ((1, 0, 1) if kept else (0, 0, 0))
+
+
+def test_a_job_that_somebody_could_read_meanwhile_keeps_its_subject() -> None:
+    world = world_of()
+    job = made(world, "s")
+    as_read = world.store.get(items.job_key(job.id))
+    assert as_read is not None
+    begun, _ = transactions.begin(world, job, worker="newer", receipt="r", expired=None)
+    carry_out(world, begun, applied=lambda: False)
+    assert not bury(world, job.id, as_read, "written by a newer version")
+    assert now(world, job).state is State.RUNNING
+    lease = read_lease(world, job)
+    assert lease is not None
+    assert lease.job_id == job.id
