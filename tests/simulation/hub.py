@@ -34,6 +34,7 @@ class Hub:
         self.crashes: list[str] = []
         """Exceptions that no rule may let out."""
         self.current: Thread | None = None
+        self._processes: list[Process] = []
         self._heap: list[tuple[int, int, Callable[[], None]]] = []
         self._order = 0
         self._main = getcurrent()
@@ -50,6 +51,13 @@ class Hub:
             self.now = max(self.now, at)
             act()
 
+    def close(self) -> None:
+        """End every process. A greenlet that waits for ever would keep its whole world in memory:
+        no garbage collector looks into its stack."""
+        self._heap.clear()
+        for process in self._processes:
+            self.kill(process)
+
     def note(self, what: str, how: object = "") -> None:
         who = self.current.label if self.current else "world"
         self.trace.append((self.now, who, what, how))
@@ -59,6 +67,8 @@ class Hub:
     def start(self, process: Process, name: str, run: Callable[[], None]) -> Thread:
         thread = Thread(process, name, run, self._main)
         thread.parent = self.current
+        if not process.threads:
+            self._processes.append(process)
         process.threads.append(thread)
         self.after(0, partial(self._resume, thread, thread.turn))
         return thread

@@ -10,7 +10,6 @@ from unittest.mock import patch
 
 from handlers.jobs import (
     attempt,
-    cleanup,
     control,
     dispatching,
     ending,
@@ -25,8 +24,8 @@ from handlers.jobs import (
 )
 from handlers.jobs.heartbeat import Heartbeat
 from handlers.jobs.outcomes import DeleteMessage
-from handlers.jobs.reading import read_job, read_lease
-from handlers.jobs.store import AnyOf, Equals
+from handlers.jobs.reading import read_job
+from handlers.jobs.store import AnyOf
 from handlers.jobs.tenants import SLOTS
 from handlers.jobs.transactions import JOB, LEASE, Transaction
 
@@ -138,17 +137,6 @@ def messages_of_finished_jobs_are_deleted_at_once() -> AbstractContextManager[ob
 
 
 @mutation
-def a_stale_clean_up_frees_the_subject() -> AbstractContextManager[object]:
-    original = cleanup.release_if_held
-
-    def release_if_held(world: World, job: Job) -> None:
-        lease = read_lease(world, job)
-        original(world, job.model_copy(update={"fence": lease.fence if lease else 0}))
-
-    return _patched("release_if_held", release_if_held, run, submit, recover)
-
-
-@mutation
 def an_attempt_concludes_whatever_it_finds() -> AbstractContextManager[object]:
     def as_it_is(self: Any, job: Job) -> Any:
         return settle.insist(self.world, lambda: read_job(self.world, job.id))
@@ -190,8 +178,8 @@ def an_attempt_is_concluded_before_its_heartbeat_stops() -> AbstractContextManag
 def letting_go_does_not_raise_the_fence() -> AbstractContextManager[object]:
     original = leaving.let_go
 
-    def let_go(world: World, job: Job, **named: Any) -> Any:
-        transaction, after = original(world, job, **named)
+    def let_go(world: World, job: Job, how: leaving.LettingGo) -> Any:
+        transaction, after = original(world, job, how)
         writes: dict[str, Any] = dict(transaction.writes)
         for role in (LEASE, JOB):
             writes[role] = replace(writes[role], set={**writes[role].set, "fence": job.fence})
@@ -272,15 +260,6 @@ def _row_first() -> Iterator[None]:
 @mutation
 def a_dispatch_row_is_dropped_before_its_message_is_sent() -> AbstractContextManager[object]:
     return _row_first()
-
-
-@mutation
-def dispatch_numbers_are_used_twice() -> AbstractContextManager[object]:
-    def as_read(job: Job) -> Any:
-        return tuple(c for c in original(job) if c != Equals("dispatches", job.dispatches))
-
-    original = transactions.as_read
-    return _patched("as_read", as_read, transactions, leaving, placing)
 
 
 @contextmanager

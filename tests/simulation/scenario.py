@@ -124,6 +124,8 @@ class Scenario:
     """The world of one seed."""
 
     seed: int
+    max_retries: int = 60
+    """How often a job lets go for a dependency before that costs it attempts."""
     random: Random = field(init=False)
     hub: Hub = field(init=False)
 
@@ -137,6 +139,7 @@ class Scenario:
             tenant_slots_small=self.random.choice((1, 1, 2)),
             tenant_slots_bulk=self.random.choice((1, 1, 2)),
             max_active_jobs_per_tenant=self.random.choice((1, 2, 1000, 1000)),
+            max_retries=self.max_retries,
         )
         self.timing = TIMING.model_copy(update={"lost_after": self.random.choice((20, 60))})
         self.shards = self.random.choice((1, 1, 2))
@@ -272,13 +275,15 @@ class Scenario:
         self.watch.violations += [
             Violation("no rule crashes", crash, self.hub.now) for crash in self.hub.crashes
         ]
-        return Run(
+        ran = Run(
             self.seed,
-            self.watch.violations,
-            self.hub.trace,
+            list(self.watch.violations),
+            list(self.hub.trace),
             {**self.watch.seen, **{f"{a}->{b}": n for (a, b), n in self.watch.edges.items()}},
             self.hub.now - self.calm_at,
         )
+        self.hub.close()
+        return ran
 
     def _broken(self) -> bool:
         return bool(self.watch.violations or self.hub.crashes)
@@ -581,6 +586,6 @@ def _carry_out(world: World, lane: Lane, delivery: Delivery, decision: Decision)
         return
 
 
-def run(seed: int) -> Run:
+def run(seed: int, *, max_retries: int = 60) -> Run:
     """Simulate one seed."""
-    return Scenario(seed).run()
+    return Scenario(seed, max_retries).run()

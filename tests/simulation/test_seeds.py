@@ -16,6 +16,8 @@ BLOCK: Final = 25
 """Seeds of one test, so that the cores share them."""
 NOT_SIMULATED: Final = {State.SETTLING}
 """Edges of these states belong to effects."""
+OUT_OF_ATTEMPTS: Final = (State.QUEUED, State.FAILED)
+"""Has a test of its own."""
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
@@ -26,6 +28,16 @@ def test_every_rule_holds(first: int) -> None:
             f"make simulate SEED={seed}\n{render(found)[-20_000:]}\n"
             f"make simulate SEED={seed} shows the whole of it"
         )
+
+
+def test_every_rule_holds_when_outages_cost_attempts() -> None:
+    """Jobs that are out of attempts before they begin: edge q, which patient jobs hardly take."""
+    edges: set[str] = set()
+    for seed in range(540, 580):
+        found = run(seed, max_retries=0)
+        assert not found.violations, (seed, found.violations)
+        edges |= found.seen.keys()
+    assert f"{State.QUEUED}->{State.FAILED}" in edges
 
 
 def test_a_seed_is_one_run() -> None:
@@ -44,7 +56,7 @@ def test_what_is_meant_to_happen_does() -> None:
         for name, times in run(seed).seen.items():
             seen[name] = seen.get(name, 0) + times
     wanted = {
-        *(f"{a}->{b}" for a, b in EDGES if not {a, b} & NOT_SIMULATED),
+        *(f"{a}->{b}" for a, b in EDGES.keys() - {OUT_OF_ATTEMPTS} if not {a, b} & NOT_SIMULATED),
         *("take_over", "dispatch_again", "claim_dispatch", "admit", "ownership_lost"),
         *("attempt_given_back", "retry_later", "handed_over", "redelivery_extended"),
         *("beat_refused", "receipt_expired", "dispatch_left", "outside"),
