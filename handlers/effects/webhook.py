@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, urlsplit
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT: Final = 3.0
 READ_TIMEOUT: Final = 10.0
+TOTAL_TIMEOUT: Final = 12.0
 MAX_REPLY: Final = 2048
 """Bytes read of an answer; only its status counts."""
 AGAIN: Final = frozenset({408, 425, 429})
@@ -41,6 +43,7 @@ class Webhook:
 
     secret: asked for before each delivery; raises Transient when it can't be had. loopback: allow
     http, and loopback as the only address that is not public. trust: in place of the system's.
+    total_timeout: seconds for one whole answer.
     """
 
     def __init__(
@@ -52,12 +55,14 @@ class Webhook:
         loopback: bool = False,
         ask: Resolve = resolve,
         trust: ssl.SSLContext | None = None,
+        total_timeout: float = TOTAL_TIMEOUT,
     ) -> None:
         self._url = urlsplit(url)
         self._secret = secret
         self._runtime = runtime
         self._loopback = loopback
         self._ask = ask
+        self._total = total_timeout
         self._pool = lru_cache(maxsize=8)(_Pools(self._url, trust).make)
 
     def deliver(self, batch: Batch) -> Delivered:
@@ -96,7 +101,7 @@ class Webhook:
         problem: Exception | None = None
         for address in addresses(host, port, self._ask, loopback=self._loopback):
             try:
-                return self._send(address, body, headers)
+                return _within(self._total, partial(self._send, address, body, headers))
             except ReadTimeoutError as error:
                 raise Transient(f"{host} did not answer in time") from error
             except HTTPError as error:
@@ -127,6 +132,31 @@ class Webhook:
             response.headers.get("Retry-After"),
             " ".join(start.decode(errors="replace").split()),
         )
+
+
+def _within(seconds: float, send: Callable[[], _Reply]) -> _Reply:
+    """What ``send`` returns or raises, if it does so in time. Raises Transient otherwise.
+
+    The client's own time-out counts from byte to byte: a server that sends one now and then would
+    hold its caller for ever. The thread that is left behind ends with its connection.
+    """
+    ended: list[_Reply | Exception] = []
+
+    def run() -> None:
+        try:
+            ended.append(send())
+        except Exception as error:  # noqa: BLE001  raised again in the caller's thread
+            ended.append(error)
+
+    thread = threading.Thread(target=run, name="webhook", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not ended:
+        raise Transient(f"no whole answer within {seconds:g} s")
+    [result] = ended
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from .chunks import Walker
 from .dispatching import send_now
 from .effect_runner import EffectRunner
 from .effects import sinks_of
-from .ending import end_job, verdict
+from .ending import admit_held, end_job, verdict
 from .errors import Crashed, JobFailed, OwnershipLost, QueryRefused, Transient
 from .heartbeat import Heartbeat
 from .leaving import Ending, LettingGo
@@ -211,6 +211,7 @@ class _Attempt:
 
         carry_out(self.world, transaction, applied)
         self.log("paused", job)
+        admit_held(self.world, job.tenant, job.lane)
         return DeleteMessage("paused", self.heart.receipt)
 
     def _retry_later(self, job: Job, error: Transient) -> Decision:
@@ -247,6 +248,8 @@ class _Attempt:
         self.log("handed_over", job, why=stop.value, to=(lane or job.lane).value)
         after = self._let_go(job, LettingGo(give_back=True, fresh_message=True, lane=lane))
         send_now(self.world, after)
+        if lane is not None:
+            admit_held(self.world, job.tenant, job.lane)
         return DeleteMessage(stop.value, self.heart.receipt)
 
     def _let_go(self, job: Job, how: LettingGo) -> Job:

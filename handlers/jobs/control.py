@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from . import leaving, placing
 from .dispatching import send_now
-from .ending import end_job
+from .ending import admit_held, end_job
 from .errors import Transient
 from .leaving import Ending
 from .model import Job
@@ -181,7 +181,7 @@ def _write_requeue(world: World, job: Job, after: Job, lease: Lease | None) -> N
         now = read_job(world, job.id)
         return (
             now is not None
-            and now.state is not job.state
+            and now.state not in {job.state, State.CANCELLED}
             and now.fence >= after.fence
             and now.dispatches >= after.dispatches
         )
@@ -197,6 +197,8 @@ def _write_pause(world: World, job: Job) -> Job:
         return now is not None and now.state is State.PAUSED and now.fence == after.fence
 
     carry_out(world, transaction, applied)
+    if job.has_slot:
+        admit_held(world, job.tenant, job.lane)
     return after
 
 

@@ -119,13 +119,18 @@ def admit_held(world: World, tenant: str, lane: Lane) -> int:
     try:
         page = world.store.query(Index.HELD, items.held_partition(tenant, lane), limit=MAX_ADMITTED)
         for found in page.found:
-            job = read_job(world, str(found.item["id"]))
+            try:
+                job = read_job(world, str(found.item["id"]))
+            except Undecodable as error:
+                # Recovery buries it; those behind it need not wait for that.
+                world.telemetry.log("held_job_undecodable", pk=found.key.pk, why=str(error))
+                continue
             if job is None or not job.held:
                 continue  # the index lags
             if not _admit(world, job):
                 break
             admitted += 1
-    except (Transient, Undecodable) as error:
+    except Transient as error:
         world.telemetry.log("admission_left", tenant=tenant, lane=lane.value, why=str(error))
     return admitted
 

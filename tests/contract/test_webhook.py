@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import hashlib
 import hmac
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Iterator, Mapping
@@ -154,6 +156,30 @@ def test_nobody_listening_is_tried_again(receiver: Receiver) -> None:
         closed = hook(other)
     with pytest.raises(Transient, match="cannot be reached"):
         closed.deliver(BATCH)
+
+
+def test_an_answer_that_drips_in_is_not_waited_for() -> None:
+    """Each byte comes in time, the whole answer never would."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def drip() -> None:
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            while not over.wait(0.05):
+                connection.sendall(b"H")
+
+    server = threading.Thread(target=drip, daemon=True)
+    server.start()
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    sink = Webhook(url, lambda: SECRET, ManualRuntime(), loopback=True, total_timeout=0.3)
+    try:
+        with pytest.raises(Transient, match=r"no whole answer within 0\.3 s"):
+            sink.deliver(BATCH)
+    finally:
+        over.set()
+        server.join()
+        listener.close()
 
 
 def test_loopback_is_not_called_unless_allowed(receiver: Receiver) -> None:
