@@ -30,8 +30,8 @@ from .jobs import TENANT, load, queued
 
 AT_LEAST: Final = 0.85
 CHUNK: Final = 96
-CHUNKS: Final = 20
-ROUNDS: Final = 6
+CHUNKS: Final = 50
+ROUNDS: Final = 4
 
 
 def run(steps: Steps) -> Measured:
