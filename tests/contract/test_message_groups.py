@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from handlers.jobs import control, messages, recover
+from handlers.jobs import control, leaving, messages, recover
 from handlers.jobs.attempt import Worker
 from handlers.jobs.errors import Transient
 from handlers.jobs.limits import Limits
@@ -25,6 +25,7 @@ from handlers.jobs.redrive import look, redrive
 from handlers.jobs.requests import accept, parse
 from handlers.jobs.retrying import retry_failed
 from handlers.jobs.run import on_message
+from handlers.jobs.states import State
 from handlers.jobs.store import Key, Put, Table
 from handlers.jobs.submit import Created, submit
 from handlers.jobs.transactions import begin
@@ -205,9 +206,18 @@ def admission_by_the_finisher(site: Site) -> Job:
     return job
 
 
-def admission_by_recovery(site: Site) -> Job:
+def admission_by_a_pause(site: Site) -> Job:
     first, job = site.job(), site.job()
     control.pause(site.world, TENANT, first.id)
+    assert not site.now(job).held
+    return job
+
+
+def admission_by_recovery(site: Site) -> Job:
+    """Who ended the first one died before it could admit the next."""
+    first, job = site.job(), site.job()
+    ended = leaving.end(site.world, first, leaving.Ending(State.CANCELLED))
+    site.world.store.transact(ended.action, list(ended.writes.values()))
     site.recover(5)
     assert not site.now(job).held
     return job
@@ -240,6 +250,7 @@ PATHS: Final[Sequence[Callable[[Site], Job]]] = (
     hand_over,
     stop_on_the_last_receive,
     admission_by_the_finisher,
+    admission_by_a_pause,
     admission_by_recovery,
     take_over,
 )
