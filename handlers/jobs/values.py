@@ -38,7 +38,7 @@ def storable(item: Item) -> dict[str, Value]:
 
 def number(value: int | Decimal) -> int | Decimal:
     """The stored form of a number. Raises BadValue when it is too long, too large or not finite."""
-    if isinstance(value, int) and abs(value) < _LONG:
+    if isinstance(value, int) and -_LONG < value < _LONG:
         return int(value)
     exact = Decimal(value)
     if not exact.is_finite():
@@ -86,6 +86,8 @@ def _name(path: str, name: object) -> str:
 
 
 def _text(path: str, text: str) -> str:
+    if type(text) is str and text.isascii():
+        return text
     try:
         return text.encode().decode()
     except UnicodeEncodeError as error:
@@ -107,8 +109,10 @@ def _size(value: Value) -> int:
         case None | bool():
             return 1
         case str():
-            return len(value.encode())
-        case int() | Decimal():
+            return len(value) if value.isascii() else len(value.encode())
+        case int():
+            return len(str(abs(value)).rstrip("0")) // 2 + 2
+        case Decimal():
             return len(Decimal(value).as_tuple().digits) // 2 + 2
         case Mapping():
             return 3 + sum(1 + len(k.encode()) + _size(v) for k, v in value.items())

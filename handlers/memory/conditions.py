@@ -38,6 +38,8 @@ def _holds(condition: Condition, item: Item) -> bool:
 
 def _equal(left: Value, right: Value) -> bool:
     """Equal in type and value: True is not 1, and 1 is not "1"."""
+    if type(left) is type(right) and isinstance(left, str | int):
+        return left == right
     if _kind(left) != _kind(right):
         return False
     if isinstance(left, Mapping) and isinstance(right, Mapping):
