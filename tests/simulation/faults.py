@@ -32,6 +32,8 @@ class Fault(StrEnum):
     THROTTLED = "throttled"
 
 
+STALLED: Final = frozenset({"begin", "beat", "commit_chunk", "take_over"})
+DELAYED: Final = frozenset({"beat", "commit_chunk"})
 EVERYWHERE: Final = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
 POSSIBLE: Final[dict[Kind, tuple[Fault, ...]]] = {
     Kind.READ: (Fault.TRANSIENT,),
@@ -65,10 +67,10 @@ class Faults:
     """How likely a way takes seconds."""
     asleep: float
     """How likely a process stands still for seconds, all its threads with it."""
-    late_beats: float
-    """How likely a beat arrives after its worker has given up on it."""
+    late: float
+    """How likely a beat or a chunk's commit arrives after its worker has given up on it."""
     stalls: float
-    """How likely it does so just before it begins an attempt or commits a chunk."""
+    """How likely it does so just before a call whose condition was read earlier."""
     max_skew: int
     """ms."""
     duplicates: float
@@ -82,7 +84,7 @@ class Faults:
     def pick(self, kind: Kind, what: str) -> Fault:
         if self.off:
             return Fault.NONE
-        if what == "beat" and self.late_beats and self.random.random() < self.late_beats:
+        if what in DELAYED and self.late and self.random.random() < self.late:
             return Fault.LATE
         drawn = self.random.random()
         for below, fault in self.likely[kind]:
@@ -92,10 +94,12 @@ class Faults:
 
     def sleep(self, what: str) -> int:
         """How long the process stands still before this call (ms)."""
-        likely = self.stalls if what in {"begin", "commit_chunk"} else self.asleep
+        likely = self.stalls if what in STALLED else self.asleep
         if self.off or not likely or self.random.random() >= likely:
             return 0
-        return self.random.randint(500, 30_000)
+        # Some end about when the message is delivered again, some when the grace is over.
+        least, most = self.random.choice(((500, 30_000), (8000, 15_000), (20_000, 45_000)))
+        return self.random.randint(least, most)
 
     def is_down(self, what: str, now: int) -> bool:
         return not self.off and now < self.down.get(what, 0)
@@ -132,7 +136,7 @@ def draw(random: Random, *, max_skew: int) -> Faults:
         pace=random.choice((5, 30, 150, 400, 800)),
         slow=random.choice((0.0, 0.0, 0.002, 0.01)),
         asleep=random.choice((0.0, 0.0, 0.002, 0.008)),
-        late_beats=random.choice((0.0, 0.0, 0.3)),
+        late=random.choice((0.0, 0.0, 0.1, 0.3)),
         stalls=random.choice((0.0, 0.0, 0.05, 0.3)),
         max_skew=random.choice((0, max_skew)),
         duplicates=random.choice((0.0, 0.05, 0.3)),

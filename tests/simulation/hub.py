@@ -89,6 +89,13 @@ class Hub:
     def wake(self, thread: Thread, turn: int) -> None:
         self.after(0, partial(self._resume, thread, turn))
 
+    def rouse(self, process: Process) -> None:
+        """Wake a process that stands still."""
+        process.asleep_until = self.now
+        for thread, turn in process.deferred:
+            self.wake(thread, turn)
+        process.deferred.clear()
+
     def kill(self, process: Process) -> None:
         """From outside or from within; from within, the caller raises Killed next."""
         if process.dead:
@@ -102,6 +109,7 @@ class Hub:
         if process.dead or thread.turn != turn or thread.green.dead:
             return
         if process.asleep_until > self.now:
+            process.deferred.append((thread, turn))
             self.after(process.asleep_until - self.now, partial(self._resume, thread, turn))
             return
         thread.turn += 1
@@ -141,6 +149,8 @@ class Process:
         self.dead = False
         self.stopping = False
         self.asleep_until = 0
+        self.deferred: list[tuple[Thread, int]] = []
+        """What would have gone on while it stood still."""
         self.threads: list[Thread] = []
 
 

@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 from handlers.jobs import (
     attempt,
+    cleanup,
     control,
     dispatching,
     ending,
@@ -24,8 +25,9 @@ from handlers.jobs import (
 )
 from handlers.jobs.heartbeat import Heartbeat
 from handlers.jobs.outcomes import DeleteMessage
-from handlers.jobs.reading import read_job
-from handlers.jobs.store import AnyOf
+from handlers.jobs.reading import read_job, read_lease
+from handlers.jobs.states import State
+from handlers.jobs.store import AnyOf, Equals
 from handlers.jobs.tenants import SLOTS
 from handlers.jobs.transactions import JOB, LEASE, Transaction
 
@@ -137,6 +139,17 @@ def messages_of_finished_jobs_are_deleted_at_once() -> AbstractContextManager[ob
 
 
 @mutation
+def a_stale_clean_up_frees_the_subject() -> AbstractContextManager[object]:
+    original = cleanup.release_if_held
+
+    def release_if_held(world: World, job: Job) -> None:
+        lease = read_lease(world, job)
+        original(world, job.model_copy(update={"fence": lease.fence if lease else 0}))
+
+    return _patched("release_if_held", release_if_held, run, submit, recover)
+
+
+@mutation
 def an_attempt_concludes_whatever_it_finds() -> AbstractContextManager[object]:
     def as_it_is(self: Any, job: Job) -> Any:
         return settle.insist(self.world, lambda: read_job(self.world, job.id))
@@ -195,7 +208,8 @@ def letting_go_does_not_raise_the_fence() -> AbstractContextManager[object]:
 @mutation
 def a_dead_holder_gets_no_grace() -> AbstractContextManager[object]:
     def may(self: Any, lease: Any, holder: Job) -> bool:
-        return lease.expires_at is not None and lease.expires_at <= self.world.runtime.now()
+        running = holder.state in {State.RUNNING, State.CANCELLING}
+        return running and (lease.expires_at or 0) <= self.world.runtime.now()
 
     return patch.object(submit._Placing, "_may_take_over", may)
 
@@ -260,6 +274,15 @@ def _row_first() -> Iterator[None]:
 @mutation
 def a_dispatch_row_is_dropped_before_its_message_is_sent() -> AbstractContextManager[object]:
     return _row_first()
+
+
+@mutation
+def dispatch_numbers_are_used_twice() -> AbstractContextManager[object]:
+    def as_read(job: Job) -> Any:
+        return tuple(c for c in original(job) if c != Equals("dispatches", job.dispatches))
+
+    original = transactions.as_read
+    return _patched("as_read", as_read, transactions, leaving, placing)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -10,35 +10,48 @@ from .mutations import MUTATIONS
 from .scenario import run
 from .test_seeds import SEEDS
 
+if TYPE_CHECKING:
+    from .watch import Violation
+
 FOUND_BY: Final[dict[str, int]] = {
     "a dispatch row is dropped before its message is sent": 160,
-    "a held job is admitted whatever became of it": 122,
-    "a lost reply counts as not applied": 204,
-    "a resuming attempt ignores a beat in between": 1441,
-    "a takeover does not end the old job": 3,
-    "a takeover ignores a holder that came back": 58,
-    "an attempt concludes whatever it finds": 92,
-    "an ended job is ended again": 3,
-    "letting go does not raise the fence": 916,
-    "messages of finished jobs are deleted at once": 7,
-    "no condition on the job when an attempt begins": 30,
-    "no condition on the lease when an attempt begins": 1441,
-    "no fence check in the chunk commit": 276,
-    "no position check in the chunk commit": 3,
-    "no state check in the chunk commit": 6,
-    "slots are taken beyond the limit": 4,
-    "stopping the heartbeat does not wait": 22,
+    "a held job is admitted whatever became of it": 47,
+    "a lost reply counts as not applied": 58,
+    "a resuming attempt ignores a beat in between": 78,
+    "a stale clean up frees the subject": 279,
+    "a takeover does not end the old job": 30,
+    "a takeover ignores a holder that came back": 1323,
+    "an attempt concludes whatever it finds": 67,
+    "dispatch numbers are used twice": 1320,
+    "letting go does not raise the fence": 83,
+    "messages of finished jobs are deleted at once": 18,
+    "no condition on the job when an attempt begins": 216,
+    "no condition on the lease when an attempt begins": 8,
+    "no fence check in the chunk commit": 357,
+    "no position check in the chunk commit": 8,
+    "no state check in the chunk commit": 8,
+    "slots are taken beyond the limit": 15,
+    "stopping the heartbeat does not wait": 10,
 }
 """Where to look first: a seed that saw it. When that seed sees it no more, all are asked."""
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_missing_guard_is_seen(name: str) -> None:
-    hint = FOUND_BY.get(name, 0)
-    for seed in (hint, *range(SEEDS)):
+    for seed in (FOUND_BY.get(name, 0), *range(SEEDS)):
         with MUTATIONS[name]():
             found = run(seed).violations
         if found:
+            assert not [each for each in found if is_of_the_mutation(each)]
             print(f"{name}: seed {seed}: {found[0]}")  # noqa: T201  what pytest -rP is asked for
             return
     pytest.fail(f"{SEEDS} seeds do not see it")
+
+
+def is_of_the_mutation(violation: Violation) -> bool:
+    """A mutation that does not fit the code any more breaks it in a way no guard prevents."""
+    return "TypeError" in violation.what or "AttributeError" in violation.what
+
+
+def test_the_seeds_to_look_at_first_are_of_mutations() -> None:
+    assert FOUND_BY.keys() <= MUTATIONS.keys()

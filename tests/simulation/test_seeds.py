@@ -14,8 +14,6 @@ from .trace import render
 SEEDS: Final = 2000
 BLOCK: Final = 25
 """Seeds of one test, so that the cores share them."""
-NOT_SIMULATED: Final = {State.SETTLING}
-"""Edges of these states belong to effects."""
 OUT_OF_ATTEMPTS: Final = (State.QUEUED, State.FAILED)
 """Has a test of its own."""
 
@@ -56,7 +54,7 @@ def test_what_is_meant_to_happen_does() -> None:
         for name, times in run(seed).seen.items():
             seen[name] = seen.get(name, 0) + times
     wanted = {
-        *(f"{a}->{b}" for a, b in EDGES.keys() - {OUT_OF_ATTEMPTS} if not {a, b} & NOT_SIMULATED),
+        *(f"{a}->{b}" for a, b in EDGES.keys() - {OUT_OF_ATTEMPTS}),
         *("take_over", "dispatch_again", "claim_dispatch", "admit", "ownership_lost"),
         *("attempt_given_back", "retry_later", "handed_over", "redelivery_extended"),
         *("beat_refused", "receipt_expired", "dispatch_left", "outside"),

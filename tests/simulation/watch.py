@@ -108,6 +108,8 @@ class Watch:
         self.dispatched: set[Key] = set()
         self.moved: Callable[[str, str], None] = lambda _id, _state: None
         """Told of every job that changes its state."""
+        self.taking: Callable[[], None] = lambda: None
+        """Told when somebody is about to take a subject."""
         self.stale_deletes_work = False
         self.received: dict[str, int] = {}
         """When a receipt handle was handed out."""
@@ -122,6 +124,8 @@ class Watch:
     # --- calls in flight ----------------------------------------------------------------------
 
     def sending(self, thread: Thread | None, action: str, writes: Sequence[Write]) -> None:
+        if action in {"begin", "take_over"}:
+            self.taking()
         if action == "beat" and thread is not None:
             fences = [
                 c.value for c in writes[0].when if isinstance(c, Equals) and c.name == "fence"
