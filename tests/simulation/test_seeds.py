@@ -31,7 +31,7 @@ def test_every_rule_holds(first: int) -> None:
 def test_every_rule_holds_when_outages_cost_attempts() -> None:
     """Jobs that are out of attempts before they begin: edge q, which patient jobs hardly take."""
     edges: set[str] = set()
-    for seed in range(540, 580):
+    for seed in range(80, 120):
         found = run(seed, max_retries=0)
         assert not found.violations, (seed, found.violations)
         edges |= found.seen.keys()
