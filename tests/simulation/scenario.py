@@ -184,6 +184,8 @@ class Scenario:
         """Until when (ms) a lane's messages stay where they are."""
         self.names = 0
         self.calm_at = self.hub.now + self.random.randint(20_000, 70_000)
+        if self.max_retries == 0:
+            self.faults.down["read records"] = self.calm_at
         self._people_the_world()
 
     # --- the world ----------------------------------------------------------------------------
@@ -267,8 +269,6 @@ class Scenario:
             self._sometime(self._fall_behind)
         for _ in range(self.random.choice((0, 1, 3, 10))):
             self._sometime(self._stop_worker)
-        if self.max_retries == 0:
-            self.faults.down["read records"] = self.calm_at
         self.no_recovery_until = self.hub.now + self.random.choice((0, 0, 30_000, 100_000))
         self._hire()
         self.hub.after(self.calm_at - self.hub.now, self._calm)
