@@ -36,12 +36,21 @@ _reader: Final = _Reader()
 
 def encode(item: Item) -> Attributes:
     """Raises TypeError and BadValue like ``values.storable``."""
-    return {name: _writer.serialize(value) for name, value in storable(item).items()}
+    return {name: _serialized(value) for name, value in storable(item).items()}
 
 
 def encode_one(name: str, value: Value) -> dict[str, Any]:
     """The value alone; the name is for errors."""
     return encode({name: value})[name]  # type: ignore[no-any-return]  # untyped by nature
+
+
+def _serialized(value: Value) -> Any:
+    """Most values are text or whole numbers, and take the short way."""
+    if type(value) is str:
+        return {"S": value}
+    if type(value) is int:
+        return {"N": str(value)}
+    return _writer.serialize(value)
 
 
 def decode(attributes: Mapping[str, Any]) -> dict[str, Value]:

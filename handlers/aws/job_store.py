@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..jobs.errors import Reason, Refused, Why
 from ..jobs.store import Check, Delete, Found, Index, Key, Page, Put, Table, Update
-from ..jobs.values import MAX_ITEM_BYTES, BadValue, size_of
-from ..jobs.wellformed import check_count, check_transaction, check_values
+from ..jobs.values import BadValue
+from ..jobs.wellformed import check_count, check_transaction
 from .attributes import decode, encode
+from .calls import CONTROL_KEY, Calls
 from .clients import retries_by_itself
 from .errors import reading, writing
-from .expressions import condition_parameters, update_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from ..jobs.record_schema import RecordSchema
     from ..jobs.store import Cursor, Item, Write
+    from .calls import Call
 
-CONTROL_KEY: Final = ("pk", "sk")
-_ALL_OLD: Final = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+_VERBS: Final = ((Put, "Put"), (Update, "Update"), (Delete, "Delete"), (Check, "ConditionCheck"))
 
 
 class DynamoStore:
@@ -38,12 +38,12 @@ class DynamoStore:
         schema: RecordSchema,
     ) -> None:
         self._client = client
-        self._tables = {Table.CONTROL: control_table, Table.RECORDS: records_table}
-        self._keys = {Table.CONTROL: CONTROL_KEY, Table.RECORDS: (schema.tenant, schema.id)}
+        self._table = control_table
+        self._calls = Calls({Table.CONTROL: control_table, Table.RECORDS: records_table}, schema)
 
     def get(self, key: Key) -> Item | None:
         with reading():
-            answer = self._client.get_item(**self._place(key), ConsistentRead=True)
+            answer = self._client.get_item(**self._calls.place(key), ConsistentRead=True)
         return self._item(key.table, answer["Item"]) if "Item" in answer else None
 
     def query(
@@ -80,7 +80,7 @@ class DynamoStore:
         while counted < at_most:
             with reading():
                 answer = self._client.query(
-                    TableName=self._tables[Table.CONTROL],
+                    TableName=self._table,
                     IndexName=index.value,
                     Select="COUNT",
                     KeyConditionExpression="#pk = :pk AND #sk < :sk",
@@ -111,7 +111,7 @@ class DynamoStore:
 
     def transact(self, action: str, writes: Sequence[Write]) -> None:  # noqa: ARG002 - for wrappers that log or interrupt by it
         check_transaction(writes)
-        calls = self._calls(writes)
+        calls = self._made(writes)
 
         def item_at(position: int, item: Mapping[str, Any]) -> Item:
             return self._item(writes[position].key.table, item)
@@ -128,15 +128,15 @@ class DynamoStore:
 
     def actions(self, writes: Sequence[Write]) -> list[Any]:
         """The ``TransactItems`` that ``transact`` sends for these writes. Raises Refused."""
-        return _actions(writes, self._calls(writes))
+        return _actions(writes, self._made(writes))
 
-    def _calls(self, writes: Sequence[Write]) -> list[dict[str, Any]]:
+    def _made(self, writes: Sequence[Write]) -> list[Call]:
         """The arguments of each write. Raises Refused, naming the writes that can't be made."""
-        calls: list[dict[str, Any]] = []
+        calls: list[Call] = []
         reasons: list[Reason | None] = []
         for write in writes:
             try:
-                calls.append(self._call(write))
+                calls.append(self._calls.of(write))
                 reasons.append(None)
             except BadValue as error:
                 reasons.append(Reason(Why.INVALID, message=str(error)))
@@ -144,25 +144,7 @@ class DynamoStore:
             raise Refused(reasons)
         return calls
 
-    def _call(self, write: Write) -> dict[str, Any]:
-        check_values(write)
-        match write:
-            case Put():
-                key = dict(zip(self._keys[write.key.table], _parts(write.key), strict=True))
-                place = {
-                    "TableName": self._tables[write.key.table],
-                    "Item": encode({**write.item, **key}),
-                }
-                parameters = condition_parameters(write.when)
-                _check_size(write.item)
-            case Update():
-                place, parameters = self._place(write.key), update_parameters(write)
-                _check_size(write.set)
-            case Delete() | Check():
-                place, parameters = self._place(write.key), condition_parameters(write.when)
-        return {**place, **parameters, **_ALL_OLD}
-
-    def _single(self, write: Write, call: dict[str, Any]) -> None:
+    def _single(self, write: Write, call: Call) -> None:
         match write:
             case Put():
                 self._client.put_item(**call)
@@ -177,9 +159,7 @@ class DynamoStore:
         if after is not None:
             parameters["ExclusiveStartKey"] = encode(after)
         with reading():
-            answer = self._client.query(
-                TableName=self._tables[Table.CONTROL], Limit=limit, **parameters
-            )
+            answer = self._client.query(TableName=self._table, Limit=limit, **parameters)
         found = tuple(self._found(item) for item in answer["Items"])
         last = answer.get("LastEvaluatedKey")
         return Page(found, _cursor(last) if last else None)
@@ -189,27 +169,16 @@ class DynamoStore:
         return Found(Key(pk, sk), self._item(Table.CONTROL, attributes))
 
     def _item(self, table: Table, attributes: Mapping[str, Any]) -> Item:
-        key = self._keys[table]
+        key = self._calls.keys[table]
         return decode({name: value for name, value in attributes.items() if name not in key})
 
-    def _place(self, key: Key) -> dict[str, Any]:
-        names = self._keys[key.table]
-        return {
-            "TableName": self._tables[key.table],
-            "Key": encode(dict(zip(names, _parts(key), strict=True))),
-        }
 
-
-def _parts(key: Key) -> tuple[str, str]:
-    return key.pk, key.sk
-
-
-def _actions(writes: Sequence[Write], calls: Sequence[dict[str, Any]]) -> list[Any]:
+def _actions(writes: Sequence[Write], calls: Sequence[Call]) -> list[Any]:
     return [{_verb(write): call} for write, call in zip(writes, calls, strict=True)]
 
 
 def _verb(write: Write) -> str:
-    return "ConditionCheck" if isinstance(write, Check) else type(write).__name__
+    return next(verb for kind, verb in _VERBS if isinstance(write, kind))
 
 
 def _repeatable(write: Write) -> bool:
@@ -223,13 +192,6 @@ def _suspects(writes: Sequence[Write]) -> list[bool]:
     not ours, if there are any."""
     records = [write.key.table is Table.RECORDS for write in writes]
     return records if any(records) else [True] * len(writes)
-
-
-def _check_size(attributes: Item) -> None:
-    """Find the one that is too large, since DynamoDB refuses such a request without saying which.
-    Raises BadValue."""
-    if (size := size_of(attributes)) > MAX_ITEM_BYTES:
-        raise BadValue(f"an item of about {size} bytes; the most is {MAX_ITEM_BYTES}")
 
 
 def _cursor(key: Mapping[str, Any]) -> Cursor:

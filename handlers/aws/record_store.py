@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ..jobs.errors import Transient
+from ..jobs.store import Table
 from ..jobs.timing import backoff_ms
 from ..jobs.wellformed import MAX_SK_BYTES
 from .attributes import decode, encode
+from .calls import Calls
 from .errors import reading
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ class DynamoRecordStore:
         self._table = table
         self._schema = schema
         self._runtime = runtime
+        self._calls = Calls({Table.RECORDS: table}, schema)
 
     def read(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Record]:
         wanted = [id_ for id_ in dict.fromkeys(ids) if 1 <= len(id_.encode()) <= MAX_SK_BYTES]
@@ -61,10 +64,10 @@ class DynamoRecordStore:
         return found
 
     def change(self, record: Record, fields: Mapping[str, Value], job_id: str) -> Write:
-        return self._schema.change(record, fields, job_id)
+        return self._calls.ahead(self._schema.change(record, fields, job_id))
 
     def remove(self, record: Record, job_id: str) -> Write:
-        return self._schema.remove(record, job_id)
+        return self._calls.ahead(self._schema.remove(record, job_id))
 
     def _key(self, tenant: str, record_id: str) -> Attributes:
         return encode({self._schema.tenant: tenant, self._schema.id: record_id})

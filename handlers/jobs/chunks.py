@@ -71,8 +71,6 @@ class Walker:
             cursor = chunk.part.next
             if not entries:
                 continue
-            if cursor is not None:
-                ahead.start(cursor)
             before = job
             job = self._settle(job, entries, dict(chunk.plans))
             self._measure(before, job, started)
