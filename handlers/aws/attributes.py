@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
-from ..jobs.values import storable
+from ..jobs.values import storable, stored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,10 +24,11 @@ _WHOLE: Final = re.compile(r"-?[0-9]{1,38}")
 class _Reader(TypeDeserializer):
     def deserialize(self, value: Any) -> Any:
         """A number written as plain digits is an int; any other stays the Decimal it was."""
-        text = value.get("N")
-        if text is None:
-            return super().deserialize(value)
-        return int(text) if _WHOLE.fullmatch(text) else Decimal(text)
+        if (text := value.get("N")) is not None:
+            return int(text) if _WHOLE.fullmatch(text) else Decimal(text)
+        if (text := value.get("S")) is not None:
+            return text
+        return super().deserialize(value)
 
 
 _writer: Final = TypeSerializer()
@@ -41,16 +42,16 @@ def encode(item: Item) -> Attributes:
 
 def encode_one(name: str, value: Value) -> dict[str, Any]:
     """The value alone; the name is for errors."""
-    return encode({name: value})[name]  # type: ignore[no-any-return]  # untyped by nature
+    return _serialized(stored(name, value))
 
 
-def _serialized(value: Value) -> Any:
+def _serialized(value: Value) -> dict[str, Any]:
     """Most values are text or whole numbers, and take the short way."""
     if type(value) is str:
         return {"S": value}
     if type(value) is int:
         return {"N": str(value)}
-    return _writer.serialize(value)
+    return dict(_writer.serialize(value))
 
 
 def decode(attributes: Mapping[str, Any]) -> dict[str, Value]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..jobs.store import Check, Delete, Put, Table, Update
 from ..jobs.values import MAX_ITEM_BYTES, BadValue, size_of
-from ..jobs.wellformed import check_values
+from ..jobs.wellformed import check_key
 from .attributes import encode
 from .expressions import condition_parameters, update_parameters
 
@@ -51,7 +51,7 @@ class Calls:
         """Raises BadValue for what no store can hold, TypeError for a float and the like."""
         if isinstance(write, EncodedUpdate | EncodedDelete) and self._fits(write.call):
             return write.call
-        check_values(write)
+        check_key(write.key)
         match write:
             case Put():
                 place: Call = {

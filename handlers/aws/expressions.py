@@ -18,6 +18,7 @@ from ..jobs.store import (
     Present,
     Update,
 )
+from ..jobs.values import stored
 from .attributes import encode_one
 
 if TYPE_CHECKING:
@@ -35,7 +36,11 @@ class Placeholders:
         self._values: dict[str, Any] = {}
 
     def name(self, name: str) -> str:
-        return self._names.setdefault(name, f"#{len(self._names)}")
+        """Raises BadValue."""
+        if name not in self._names:
+            stored(name, name)
+            self._names[name] = f"#{len(self._names)}"
+        return self._names[name]
 
     def value(self, name: str, value: Value) -> str:
         """name: the attribute it is meant for, to be named in errors."""

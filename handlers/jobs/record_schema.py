@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from .model import Record
@@ -31,7 +32,7 @@ class RecordSchema:
     version: str = "version"
     last_job_id: str = "last_job_id"
 
-    @property
+    @cached_property
     def reserved(self) -> frozenset[str]:
         """Attributes no operation may write."""
         return frozenset({self.tenant, self.id, self.version, self.last_job_id})

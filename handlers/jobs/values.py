@@ -36,6 +36,11 @@ def storable(item: Item) -> dict[str, Value]:
     return {_text(name, name): _storable(name, value) for name, value in item.items()}
 
 
+def stored(path: str, value: Value) -> Value:
+    """One value in stored form; ``path`` is for errors. Raises like ``storable``."""
+    return _storable(path, value)
+
+
 def number(value: int | Decimal) -> int | Decimal:
     """The stored form of a number. Raises BadValue when it is too long, too large or not finite."""
     if isinstance(value, int) and -_LONG < value < _LONG:

@@ -186,6 +186,7 @@ IMPOSSIBLE: Final[dict[str, Any]] = {
     "nan": Put(KEY, {"n": Decimal("NaN")}),
     "infinite": Put(KEY, {"n": Decimal("Infinity")}),
     "half a surrogate": Put(KEY, {"text": "\ud800"}),
+    "half a surrogate in a name": Update(KEY, set={"\ud800": 1}),
     "half a surrogate in a condition": Delete(KEY, when=(Equals("a", "\ud800"),)),
     "400 KB": Put(KEY, {"text": "x" * 400 * 1024}),
     "400 KB of two bytes": Update(KEY, set={"text": "ä" * 200 * 1024}),
