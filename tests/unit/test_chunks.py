@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from handlers.jobs import transactions
+from handlers.jobs.ahead import DEPTH
 from handlers.jobs.chunks import MAX_REPLANS, Walker
 from handlers.jobs.errors import OutcomeUnknown, OwnershipLost, Reason, Refused, Transient, Why
 from handlers.jobs.limits import Limits
@@ -23,7 +24,7 @@ from tests.support.world import MemoryWorld, memory_world
 from .test_job_life import TENANT, fill, new_job, now, prices, receive
 
 if TYPE_CHECKING:
-    from handlers.jobs.model import Job
+    from handlers.jobs.model import Job, Record
     from handlers.jobs.outcomes import Stop
     from handlers.jobs.store import Write
     from handlers.jobs.walked import Walked
@@ -164,6 +165,36 @@ def test_a_record_somebody_else_changes_is_planned_again_up_to_three_times(times
     last = 100 + min(times, MAX_REPLANS + 2) - 1
     assert prices(world, ["r0002"]) == {last if given_up else last + 1}
     assert prices(world, ["r0000", "r0001", "r0003", "r0004"]) == {11}
+
+
+def test_a_record_changed_after_it_was_read_ahead_is_read_again() -> None:
+    """Its chunk is read while earlier ones commit, so that its plan may be two commits old."""
+    store = Store()
+    world = world_of(store, 10)
+    ids = fill(world, 40)
+    late = ids[10 * DEPTH]
+    reads: list[Sequence[str]] = []
+
+    class Records(MemoryRecordStore):
+        def read(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Record]:
+            reads.append(ids)
+            return super().read(tenant, ids)
+
+    world = replace(world, records=Records(store))
+
+    def change_what_was_read(_: Sequence[Write]) -> None:
+        if len(store.chunks) == 1:
+            world.runtime.sleep(1)  # so that what may be read ahead is
+            assert any(late in chunk for chunk in reads)
+            touched = Update(Key(TENANT, late, Table.RECORDS), set={"price": 100, "version": 50})
+            MemoryStore.transact(store, "somebody else", [touched])
+
+    job = begun(world, ids)
+    store.before = change_what_was_read
+    walked = walk(world, job)
+    assert (walked.job.succeeded, walked.job.failed) == (40, 0)
+    assert prices(world, [late]) == {101}
+    assert prices(world, [id_ for id_ in ids if id_ != late]) == {11}
 
 
 def test_a_record_that_is_deleted_meanwhile_is_skipped() -> None:
