@@ -10,7 +10,7 @@ from ..jobs.store import Check, Delete, Found, Index, Key, Page, Put, Table, Upd
 from ..jobs.values import BadValue
 from ..jobs.wellformed import check_count, check_transaction
 from .attributes import decode, encode
-from .calls import CONTROL_KEY, Calls
+from .calls import CONTROL_KEY, Calls, EncodedDelete, EncodedUpdate
 from .clients import retries_by_itself
 from .errors import reading, writing
 
@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from ..jobs.store import Cursor, Item, Write
     from .calls import Call
 
-_VERBS: Final = ((Put, "Put"), (Update, "Update"), (Delete, "Delete"), (Check, "ConditionCheck"))
+_VERBS: Final[Mapping[type[Write], str]] = {
+    Put: "Put",
+    Update: "Update",
+    EncodedUpdate: "Update",
+    Delete: "Delete",
+    EncodedDelete: "Delete",
+    Check: "ConditionCheck",
+}
 
 
 class DynamoStore:
@@ -174,11 +181,7 @@ class DynamoStore:
 
 
 def _actions(writes: Sequence[Write], calls: Sequence[Call]) -> list[Any]:
-    return [{_verb(write): call} for write, call in zip(writes, calls, strict=True)]
-
-
-def _verb(write: Write) -> str:
-    return next(verb for kind, verb in _VERBS if isinstance(write, kind))
+    return [{_VERBS[type(write)]: call} for write, call in zip(writes, calls, strict=True)]
 
 
 def _repeatable(write: Write) -> bool:

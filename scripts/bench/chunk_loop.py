@@ -30,7 +30,7 @@ from .jobs import TENANT, load, queued
 
 AT_LEAST: Final = 0.85
 CHUNK: Final = 96
-CHUNKS: Final = 50
+CHUNKS: Final = 100
 ROUNDS: Final = 4
 
 
