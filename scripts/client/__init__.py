@@ -10,8 +10,9 @@ Whatever the API refuses is an ``ApiProblem``; nobody answering is ``Unreachable
 """
 
 from .client import Client
+from .downloads import fetch
 from .models import ItemView, JobPage, JobPreview, JobView, LaneView, NewJob, ReportView
-from .problems import ApiProblem, ClientError, StillRunning, Unreachable
+from .problems import ApiProblem, ClientError, NotDownloaded, StillRunning, Unreachable
 from .uploads import NewUpload
 
 __all__ = [
@@ -25,7 +26,9 @@ __all__ = [
     "LaneView",
     "NewJob",
     "NewUpload",
+    "NotDownloaded",
     "ReportView",
     "StillRunning",
     "Unreachable",
+    "fetch",
 ]

@@ -39,6 +39,8 @@ BACKOFF: Final = 0.2
 TOO_MANY: Final = 429
 UNAVAILABLE: Final = 503
 FIRST_ERROR: Final = 400
+NOTHING_MADE: Final = 200
+"""Of a submission: a job that was created is 202."""
 
 
 class _OfThrottled(Retry):
@@ -87,10 +89,17 @@ class Client:
         self._sleep = sleep
         self._pool = urllib3.PoolManager(maxsize=8, timeout=TIMEOUT_S)
 
-    def submit(self, job: NewJob, *, idempotency_key: str | None = None) -> JobView:
-        """Create a job. With a key, sending the same again brings the first answer again."""
+    def submit(
+        self, job: NewJob, *, idempotency_key: str | None = None, on_conflict: str | None = None
+    ) -> JobView:
+        """Create a job. With a key, sending the same again brings the first answer again.
+        on_conflict: ``return_existing`` for the job that has the subject (``existing``) instead of
+        a problem."""
         headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
-        return self._call(JobView, "POST", "/v1/jobs", body=job.json_body(), headers=headers)
+        query = "" if on_conflict is None else f"?{urlencode({'on_conflict': on_conflict})}"
+        body = job.json_body()
+        status, view = self._answer(JobView, "POST", f"/v1/jobs{query}", body=body, headers=headers)
+        return view.model_copy(update={"existing": True}) if status == NOTHING_MADE else view
 
     def preview(self, job: NewJob) -> JobPreview:
         """What creating it would do; nothing is created."""
@@ -139,12 +148,13 @@ class Client:
         asked again, the same job."""
         return self._control(job_id, "retry?failed_only=true" if failed_only else "retry")
 
-    def items(self, job_id: str, outcome: str) -> Iterator[ItemView]:
+    def items(self, job_id: str, outcome: str, *, limit: int | None = None) -> Iterator[ItemView]:
         """The job's ``failed``, ``skipped`` or ``refused`` records, over as many pages as it
-        takes."""
+        takes. limit: of one page."""
         token: str | None = None
         while True:
-            query = urlencode({"outcome": outcome, **({} if token is None else {"page": token})})
+            asked = {"outcome": outcome, "limit": limit, "page": token}
+            query = urlencode({name: value for name, value in asked.items() if value is not None})
             page = self._call(ItemPage, "GET", f"{_path(job_id)}/items?{query}")
             yield from page.items
             token = page.next
@@ -194,6 +204,18 @@ class Client:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Model:
+        return self._answer(kind, method, path, body=body, headers=headers)[1]
+
+    def _answer(
+        self,
+        kind: type[Model],
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, Model]:
+        """The status and what was said."""
         try:
             reply = self._pool.request(
                 method,
@@ -212,7 +234,7 @@ class Client:
         if reply.status >= FIRST_ERROR:
             raise problem_of(reply.status, content, reply.headers.get("Retry-After"))
         try:
-            return kind.model_validate(content)
+            return reply.status, kind.model_validate(content)
         except ValidationError as error:
             raise Unreachable(f"{self.url} does not answer like Fairlane's API: {error}") from error
 

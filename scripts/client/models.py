@@ -78,6 +78,8 @@ class JobView(BaseModel):
     retry_at: AwareDatetime | None = None
     dwell_ms: int | None = None
     labels: Mapping[str, str] | None = None
+    existing: bool | None = None
+    """Of the answer to a submission: nothing was created, this job has the subject."""
 
     @property
     def done(self) -> int:

@@ -19,6 +19,10 @@ class StillRunning(ClientError):
     """A wait ran out of time; the job goes on."""
 
 
+class NotDownloaded(ClientError):
+    """A report was made, but could not be brought here; nothing of it was kept."""
+
+
 @dataclasses.dataclass
 class ApiProblem(ClientError):
     """The API refused (RFC 9457). ``code`` is stable; switch on it."""

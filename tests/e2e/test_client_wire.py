@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
-from scripts.client import ApiProblem, Client, NewJob, Unreachable
+from scripts.client import ApiProblem, Client, NewJob, NotDownloaded, ReportView, Unreachable, fetch
 
 VIEW = {
     "id": "j1",
@@ -102,6 +104,13 @@ def test_what_was_throttled_is_sent_again(api: Api, client: Client) -> None:
     assert len({body for *_, body in api.asked}) == 1
 
 
+def test_the_job_in_the_way_is_an_answer_when_asked_for(api: Api, client: Client) -> None:
+    api.answers = [OK, (202, json.dumps(VIEW))]
+    found = [client.submit(JOB, on_conflict="return_existing").existing for _ in range(2)]
+    assert found == [True, None]
+    assert api.asked[0][1] == "/stage/v1/jobs?on_conflict=return_existing"
+
+
 def test_a_question_is_asked_again(api: Api, client: Client) -> None:
     api.answers = [UNAVAILABLE, NO_REPLY, OK]
     assert client.get("j1").id == "j1"
@@ -168,3 +177,68 @@ def test_a_retry_of_the_failed_records_and_a_report_say_so(api: Api, client: Cli
         ("POST", "/stage/v1/jobs/j1/retry?failed_only=true"),
         ("POST", "/stage/v1/jobs/j1/report?format=jsonl&outcome=failed"),
     ]
+
+
+# --- a report's file --------------------------------------------------------------------------
+
+CONTENT = "outcome,id,reason,sink\r\n"
+
+
+def report(api: Api, content: str = CONTENT) -> ReportView:
+    return ReportView.model_validate(
+        {
+            "url": f"{api.url}/reports/x?signed=1",
+            "expires_at": "2026-01-02T03:04:05.678Z",
+            "count": 0,
+            "bytes": len(content),
+            "sha256": hashlib.sha256(content.encode()).hexdigest(),
+            "complete": True,
+        }
+    )
+
+
+def test_a_report_replaces_an_older_one_and_the_token_stays_here(api: Api, tmp_path: Path) -> None:
+    api.answers = [(200, CONTENT)]
+    to, link = tmp_path / "r.csv", tmp_path / "link"
+    to.write_text("older")
+    link.symlink_to(to)
+    pieces: list[int] = []
+    fetch(report(api), link, got=pieces.append)
+    assert to.read_bytes() == CONTENT.encode()
+    assert link.is_symlink()
+    assert sum(pieces) == len(CONTENT)
+    [(method, path, headers, _)] = api.asked
+    assert (method, path) == ("GET", "/stage/reports/x?signed=1")
+    assert "authorization" not in headers
+    assert sorted(tmp_path.iterdir()) == [link, to]
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ([(403, "expired")], "403: expired"),
+        ([(200, CONTENT[:-1])], f"{len(CONTENT) - 1} of {len(CONTENT)} bytes"),
+        ([(200, "x" * len(CONTENT))], "another file"),
+        ([NO_REPLY] * 4, "Max retries"),
+    ],
+)
+def test_a_report_that_does_not_come_whole_leaves_everything_as_it_was(
+    api: Api, tmp_path: Path, answers: list[tuple[int, str]], why: str
+) -> None:
+    api.answers = answers
+    to = tmp_path / "r.csv"
+    to.write_text("older")
+    with pytest.raises(NotDownloaded, match=why) as caught:
+        fetch(report(api), to, got=lambda _: None)
+    assert report(api).url in str(caught.value)
+    assert to.read_text() == "older"
+    assert list(tmp_path.iterdir()) == [to]
+
+
+def test_a_report_without_a_place_leaves_nothing(api: Api, tmp_path: Path) -> None:
+    api.answers = [(200, CONTENT)]
+    to = tmp_path / "taken"
+    to.mkdir()
+    with pytest.raises(OSError, match="taken"):
+        fetch(report(api), to, got=lambda _: None)
+    assert list(tmp_path.iterdir()) == [to]
