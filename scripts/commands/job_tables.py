@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -57,6 +57,19 @@ def many(jobs: Sequence[JobView]) -> Table:
             str(job.failed),
             f"{job.created_at:%H:%M:%S}",
         )
+    return table
+
+
+def items(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """A line for each record."""
+    table = Table(box=None)
+    table.add_column("outcome", no_wrap=True)
+    table.add_column("id", overflow="fold")
+    table.add_column("reason", overflow="fold")
+    table.add_column("sink")
+    for row in rows:
+        sink = Text(row.get("sink", ""))
+        table.add_row(row["outcome"], Text(row["id"]), Text(row["reason"]), sink)
     return table
 
 

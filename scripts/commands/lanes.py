@@ -15,7 +15,7 @@ from rich.table import Table
 from scripts.client import LaneView
 from scripts.local.state import DEFAULT_NAME
 
-from .jobs import Name, Tenant, Token, Url, calling
+from .calling import Name, Tenant, Token, Url, calling
 
 NOTHING: Final = "-"
 

@@ -1,51 +1,107 @@
-"""What ``--ids-file`` names: a few ids to send along, or a file to upload."""
+"""What ``--id`` and ``--ids-file`` name: sent in the request where that has room, else as a file.
+
+How much room there is stands in ``sizes``. A deployment can have less of it: then the API's own
+answer, 413, sends the ids on their other way.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
+from itertools import chain, islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from handlers.jobs.limits import MAX_ID_BYTES, Limits
+from handlers.jobs.names import bad_text
+from handlers.jobs.sizes import BODY, INLINE_IDS, body_bytes
 from handlers.jobs.uploads import BadUpload, Format, UploadForm, ids_of
-from scripts.client import Client
+from scripts.client import ApiProblem, Client, NewJob
 from scripts.client.uploads import NewUpload, TooLarge
 
-SEND_ALONG: Final = 256 * 1024
-"""Bytes of a file up to which its ids are sent in the request itself."""
+from .showing import say
+
+Answer = TypeVar("Answer")
+
 BLOCK: Final = 64 * 1024
-ROOM: Final = 64 * 1024**2
-"""Bytes a small file may have once it is decompressed."""
 FORMATS: Final = {".csv": Format.CSV, ".jsonl": Format.JSONL, ".ndjson": Format.JSONL}
+OF_IDS: Final = (None, "body", "ids")
+"""Fields of a 413 that fewer ids would have prevented; None: it is not the API that answered."""
 
 
 @dataclass(frozen=True)
 class Selected:
-    """Either of the two; neither when nothing was named."""
+    """Records named one by one. Reading them raises BadParameter, with the line."""
 
-    ids: list[str] | None = None
-    upload_id: str | None = None
+    ids: Sequence[str]
+    """Before those of the file."""
+    path: Path | None = None
+    form: UploadForm | None = None
+    """Of the file; None: one plain id a line."""
+    named: str = "--id"
+    """The option, for messages."""
+
+    def __iter__(self) -> Iterator[str]:
+        of_file = () if self.path is None else _read(self.path, self.form, self.named)
+        return chain(_typed(self.ids), of_file)
+
+    def in_request(self, job: NewJob) -> NewJob | None:
+        """The request with all ids in it; None when it has no room for them."""
+        ids: list[str] = []
+        size = 0
+        for id_ in self:
+            ids.append(id_)
+            size += body_bytes(id_)
+            if len(ids) > INLINE_IDS or size > BODY:
+                return None
+        whole = _with(job, ids)
+        return whole if len(whole.json_body()) <= BODY else None
 
 
-def selected(client: Client, path: str | None, column: str | None, ids: list[str]) -> Selected:
-    """Read a small file, upload a large one. Raises BadParameter, ClientError."""
+@contextmanager
+def selected(path: str | None, column: str | None, ids: list[str]) -> Iterator[Selected | None]:
+    """None when nothing is named. Raises BadParameter."""
     if path is None:
-        return Selected(ids=ids or None)
+        yield Selected(ids) if ids else None
+        return
     form = form_of(path, column)
     with _readable(path) as file:
-        if file.stat().st_size <= SEND_ALONG:
-            return Selected(ids=[*ids, *_read(file, form, path)])
-        if ids:
-            raise typer.BadParameter("a large --ids-file and --id do not go together")
-        return Selected(upload_id=_sent(client, file, form))
+        yield Selected(ids, file, form, f"--ids-file {path}")
+
+
+def submitted(
+    client: Client, job: NewJob, records: Selected | None, send: Callable[[NewJob], Answer]
+) -> Answer:
+    """Send the request with its records. Raises BadParameter, ClientError."""
+    if records is None:
+        return send(job)
+    why = f"it has room for {INLINE_IDS} ids in {BODY} bytes"
+    if (whole := records.in_request(job)) is not None:
+        try:
+            return send(whole)
+        except ApiProblem as problem:
+            if problem.status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE or problem.field not in OF_IDS:
+                raise
+            why = problem.detail
+    # A request that is wrong in another way is refused before a file is sent for it.
+    client.preview(_with(job, list(islice(records, 1))))
+    say(f"{records.named}: too many ids for one request ({why}); uploading them")
+    upload_id = _upload(client, records)
+    say(f"uploaded: --upload-id {upload_id} names them again")
+    return send(job.model_copy(update={"upload_id": upload_id}))
+
+
+def _with(job: NewJob, ids: list[str]) -> NewJob:
+    return job.model_copy(update={"ids": ids})
 
 
 def form_of(path: str, column: str | None) -> UploadForm | None:
@@ -76,37 +132,54 @@ def _readable(path: str) -> Iterator[Path]:
         yield Path(file.name)
 
 
-def _read(path: Path, form: UploadForm | None, named: str) -> list[str]:
+def _typed(ids: Iterable[str]) -> Iterator[str]:
+    for id_ in ids:
+        if problem := bad_text(id_, MAX_ID_BYTES):
+            raise typer.BadParameter(f"--id {id_!r} {problem}")
+        yield id_
+
+
+def _read(path: Path, form: UploadForm | None, named: str) -> Iterator[str]:
     try:
         if form is None:
-            return list(_plain(path))
+            yield from _plain(path)
+            return
         with path.open("rb") as file:
-            return list(ids_of(iter(lambda: file.read(BLOCK), b""), form, max_bytes=ROOM))
+            blocks = iter(lambda: file.read(BLOCK), b"")
+            yield from ids_of(blocks, form, max_bytes=Limits().max_expanded_bytes)
     except (OSError, UnicodeDecodeError, BadUpload) as error:
-        raise typer.BadParameter(f"--ids-file {named}: {error}") from error
+        raise typer.BadParameter(f"{named}: {error}") from error
 
 
 def _plain(path: Path) -> Iterator[str]:
+    """Raises BadUpload, as a file in one of the formats would."""
     with path.open(encoding="utf-8-sig", newline="\n") as lines:
-        for line in lines:
-            if text := line.rstrip("\r\n"):
-                yield text
+        for number, line in enumerate(lines, 1):
+            if not (text := line.rstrip("\r\n")):
+                continue
+            if problem := bad_text(text, MAX_ID_BYTES):
+                raise BadUpload(number, f"the id {problem}")
+            yield text
 
 
-def _sent(client: Client, path: Path, form: UploadForm | None) -> str:
-    if form is not None:
-        return _send(client, path, form)
+# --- as a file --------------------------------------------------------------------------------
+
+
+def _upload(client: Client, records: Selected) -> str:
+    """As it is, where that holds all ids and has a format. Raises BadParameter, ClientError."""
+    if records.path is not None and records.form is not None and not records.ids:
+        return _send(client, records.path, records.form, records.named)
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
-        file.writelines(_json_lines(_plain(path)))
+        file.writelines(_json_lines(records))
         file.flush()
-        return _send(client, Path(file.name), UploadForm(format=Format.JSONL))
+        return _send(client, Path(file.name), UploadForm(format=Format.JSONL), records.named)
 
 
 def _json_lines(ids: Iterable[str]) -> Iterator[bytes]:
     return (json.dumps(id_, ensure_ascii=False).encode() + b"\n" for id_ in ids)
 
 
-def _send(client: Client, path: Path, form: UploadForm) -> str:
+def _send(client: Client, path: Path, form: UploadForm, named: str) -> str:
     columns = (TextColumn("sending"), BarColumn(bar_width=30), DownloadColumn())
     bar = Progress(*columns, TransferSpeedColumn(), console=Console(stderr=True))
     upload = NewUpload(format=form.format.value, column=form.column, gzip=form.gzip)
@@ -115,4 +188,4 @@ def _send(client: Client, path: Path, form: UploadForm) -> str:
         try:
             return client.upload(path, upload, sent=lambda size: bar.advance(task, size))
         except (TooLarge, OSError) as error:
-            raise typer.BadParameter(str(error)) from error
+            raise typer.BadParameter(f"{named}: {error}") from error

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from scripts.cli import app
-from scripts.commands import jobs
+from scripts.commands import calling, selecting
 from scripts.local import airports
 from scripts.local.errors import NotUp
 from scripts.local.stack import LocalStack
@@ -68,6 +68,32 @@ def test_a_job_over_failing_records_says_so(fairlane: Fairlane) -> None:
     assert (ended["total"], ended["succeeded"]) == (2, 1)
 
 
+def test_what_failed_is_listed_reported_and_tried_again(
+    fairlane: Fairlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a job whose ids had no room in its request."""
+    monkeypatch.setattr(selecting, "INLINE_IDS", 1)
+    arguments = (*ADJUST, "--subject", "results", "--param", 'field="name"', "--param", "add=1")
+    options = ("--label", "team=a", "--tolerated-failure-percent", "10", "--ids-file", "-")
+    submitted = fairlane(*arguments, *options, "--wait", typed="nowhere\n07")
+    assert "uploading" in submitted.stderr
+    ended = last(submitted)
+    job = str(ended["id"])
+    assert (ended["selection"], ended["labels"]) == ("upload", {"team": "a"})
+    assert (ended["failed"], ended["skipped"], ended["state"]) == (1, 1, "FAILED")
+    listed = [json.loads(line) for line in fairlane("items", job, "--json").stdout.splitlines()]
+    assert [(each["outcome"], each["id"]) for each in listed] == [
+        ("failed", "07"),
+        ("skipped", "nowhere"),
+    ]
+    to = tmp_path / "report.jsonl"
+    made = last(fairlane("report", job, "--to", str(to), "--json"))
+    assert (made["count"], made["complete"], made["file"]) == (2, True, str(to))
+    assert [json.loads(line) for line in to.read_text().splitlines()] == listed
+    again = last(fairlane("retry", job, "--failed-only", "--json"))
+    assert (again["retry_of"], again["total"]) == (job, 1)
+
+
 def test_an_idempotency_key_brings_the_same_job(fairlane: Fairlane) -> None:
     arguments = (*ADJUST, "--subject", "key", "--param", "add=1", "--id", "07")
     ids = {last(fairlane(*arguments, "--idempotency-key", "k"))["id"] for _ in range(2)}
@@ -103,7 +129,7 @@ def test_a_job_of_somebody_else_is_not_there(fairlane: Fairlane) -> None:
 def test_by_default_it_is_the_local_stack(
     stack: LocalStack, stacks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "LocalStack", partial(LocalStack, root=stacks))
+    monkeypatch.setattr(calling, "LocalStack", partial(LocalStack, root=stacks))
     invoke = partial(CliRunner().invoke, app)
     listed = invoke(["jobs", "list", "--name", stack.name, "--tenant", TENANT, "--limit", "1"])
     assert listed.exit_code == 0

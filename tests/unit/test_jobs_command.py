@@ -35,11 +35,18 @@ def invoke(*arguments: str, typed: str | None = None) -> Result:
     return CliRunner().invoke(app, ["jobs", arguments[0], *where, *arguments[1:]], input=typed)
 
 
+def words(result: Result) -> str:
+    """What was said on standard error, without the frame around it and its line ends."""
+    return " ".join(result.stderr.replace("│", " ").split())
+
+
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[NewJob, str | None]]:
     sent: list[tuple[NewJob, str | None]] = []
 
-    def submit(self: Client, job: NewJob, *, idempotency_key: str | None = None) -> JobView:
+    def submit(
+        self: Client, job: NewJob, *, idempotency_key: str | None, on_conflict: str | None
+    ) -> JobView:
         sent.append((job, idempotency_key))
         return view()
 
@@ -113,11 +120,12 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> JobView:
         raise PROBLEM
 
-    for verb in ("submit", "get", "page", "_control"):
+    for verb in ("submit", "get", "page", "items", "report", "_control"):
         monkeypatch.setattr(Client, verb, refuse)
 
 
-VERBS = [("get", "j1"), ("cancel", "j1"), ("watch", "j1"), ("list",), BASE[:-1]]
+OF_ONE = ("get", "cancel", "watch", "retry", "items", "report")
+VERBS = [*((verb, "j1") for verb in OF_ONE), ("list",), BASE[:-1]]
 
 
 @pytest.mark.usefixtures("refusing")
@@ -165,6 +173,17 @@ def test_each_verb_is_its_own_call(monkeypatch: pytest.MonkeyPatch, verb: str) -
     monkeypatch.setattr(Client, "_control", control)
     result = invoke(verb, "j1", "--json")
     assert (result.exit_code, called) == (0, [("j1", verb)])
+
+
+def test_only_the_failed_records_are_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def retry(self: Client, job_id: str, *, failed_only: bool) -> JobView:
+        assert (job_id, failed_only) == ("j1", True)
+        return view(id="j2", retry_of="j1")
+
+    monkeypatch.setattr(Client, "retry", retry)
+    result = invoke("retry", "j1", "--failed-only", "--json")
+    shown = json.loads(result.stdout)
+    assert (result.exit_code, shown["id"], shown["retry_of"]) == (0, "j2", "j1")
 
 
 @pytest.mark.parametrize(("last", "code"), [("SUCCEEDED", 0), ("FAILED", 1), ("CANCELLED", 1)])

@@ -1,0 +1,128 @@
+"""``fairlane jobs items|report``: what became of single records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from handlers.jobs.report import ReportFormat
+from handlers.jobs.results import Outcome
+from handlers.web.listing import MAX_LIMIT, ReportOf
+from scripts.client import Client, ReportView, fetch
+from scripts.local.state import DEFAULT_NAME
+
+from . import job_tables
+from .calling import AsJson, JobId, Name, Tenant, Token, Url, calling
+
+TABLE: Final = 500
+"""Rows of one table: a longer list is several, so that the first is shown while others are read."""
+
+
+def items(
+    job_id: JobId,
+    *,
+    outcome: Annotated[
+        list[Outcome] | None, typer.Option(help="Only these; repeat it. All when left out.")
+    ] = None,
+    url: Url = None,
+    token: Token = None,
+    tenant: Tenant = None,
+    name: Name = DEFAULT_NAME,
+    as_json: AsJson = False,
+) -> None:
+    """List the records that failed, were skipped or were refused outside, with the reasons."""
+    outcomes = list(dict.fromkeys(outcome or Outcome))
+    with calling(url, token, tenant, name, as_json=as_json) as client:
+        rows = _rows(client, job_id, outcomes)
+        if as_json:
+            for row in rows:
+                print(json.dumps(row))
+            return
+        some = False
+        while block := list(islice(rows, TABLE)):
+            Console().print(job_tables.items(block))
+            some = True
+        if not some:
+            print(f"no record: {', '.join(outcomes)}")
+
+
+def report(  # noqa: PLR0913  the options of a command are its parameters
+    job_id: JobId,
+    *,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Download it; an older file is replaced.")
+    ] = None,
+    form: Annotated[
+        ReportFormat | None,
+        typer.Option("--format", help="By default what FILE ends with, else csv."),
+    ] = None,
+    outcome: Annotated[ReportOf, typer.Option(help="Which records.")] = ReportOf.ALL,
+    url: Url = None,
+    token: Token = None,
+    tenant: Tenant = None,
+    name: Name = DEFAULT_NAME,
+    as_json: AsJson = False,
+) -> None:
+    """Make a file of those records: show its address, or download it."""
+    if to is not None:
+        _check(to)
+    with calling(url, token, tenant, name, as_json=as_json) as client:
+        made = client.report(job_id, form=(form or _form(to)).value, outcome=outcome.value)
+        if to is not None:
+            _download(made, to)
+    _show(made, to, as_json=as_json)
+
+
+# --- items ------------------------------------------------------------------------------------
+
+
+def _rows(client: Client, job_id: str, outcomes: Sequence[Outcome]) -> Iterator[dict[str, Any]]:
+    for outcome in outcomes:
+        for item in client.items(job_id, outcome.value, limit=MAX_LIMIT):
+            yield {"outcome": outcome.value, **item.model_dump(mode="json", exclude_none=True)}
+
+
+# --- report -----------------------------------------------------------------------------------
+
+
+def _check(to: Path) -> None:
+    """Before a report is made in vain."""
+    if to.exists() and not to.is_file():
+        raise typer.BadParameter(f"--to {to}: is not a file")
+    if not to.parent.is_dir():
+        raise typer.BadParameter(f"--to {to}: there is no folder {to.parent}")
+
+
+def _form(to: Path | None) -> ReportFormat:
+    named = "" if to is None else to.suffix.lower().removeprefix(".")
+    return ReportFormat.JSONL if named == ReportFormat.JSONL.value else ReportFormat.CSV
+
+
+def _download(made: ReportView, to: Path) -> None:
+    columns = (TextColumn("downloading"), BarColumn(bar_width=30), DownloadColumn())
+    with Progress(*columns, TransferSpeedColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=made.bytes)
+        try:
+            fetch(made, to, got=lambda size: bar.advance(task, size))
+        except OSError as error:
+            raise typer.BadParameter(f"--to {to}: {error}") from error
+
+
+def _show(made: ReportView, to: Path | None, *, as_json: bool) -> None:
+    if as_json:
+        file = {} if to is None else {"file": str(to)}
+        print(json.dumps({**made.model_dump(mode="json", exclude_none=True), **file}))
+        return
+    where = f"good until {made.expires_at:%H:%M:%S %Z}" if to is None else f"in {to}"
+    print(f"{made.count} records, {made.bytes} bytes, {where}")
+    if not made.complete:
+        print("the job has not ended: what comes later is not in it")
+    if to is None:
+        print(made.url)

@@ -1,0 +1,139 @@
+"""``fairlane jobs submit``."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from handlers.web.creating import OnConflict
+from scripts.client import NewJob
+from scripts.local.state import DEFAULT_NAME
+
+from .calling import AsJson, Name, Tenant, Token, Url, calling
+from .selecting import selected, submitted
+from .showing import follow, say, show, show_preview
+
+
+def submit(  # noqa: PLR0913  the options of a command are its parameters
+    *,
+    operation: Annotated[str, typer.Option(help="Such as set_fields or adjust_number.")],
+    subject: Annotated[str, typer.Option(help="What no other job may work on meanwhile.")],
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", metavar="NAME=VALUE", help="A parameter; its value is JSON."),
+    ] = None,
+    params: Annotated[str | None, typer.Option(help="All parameters, as a JSON object.")] = None,
+    ids: Annotated[list[str] | None, typer.Option("--id", help="A record; repeat it.")] = None,
+    ids_file: Annotated[
+        str | None,
+        typer.Option(
+            "--ids-file",
+            help="Records: an id a line (- is stdin), .jsonl or .csv, both also .gz. What does not "
+            "fit a request is uploaded.",
+        ),
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option(help="With the ids: of a .csv, or a field of .jsonl objects.")
+    ] = None,
+    upload_id: Annotated[
+        str | None, typer.Option("--upload-id", help="Records: a file that was uploaded before.")
+    ] = None,
+    query: Annotated[
+        str | None, typer.Option(help='Records that match, such as {"all": [...]}.')
+    ] = None,
+    traversal: Annotated[
+        str | None, typer.Option(help="Of a query: auto, live or snapshot.")
+    ] = None,
+    tolerated_failure_percent: Annotated[
+        int | None,
+        typer.Option(
+            "--tolerated-failure-percent", help="With more failed records than that, it failed."
+        ),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", metavar="NAME=VALUE", help="To find it again by; repeat it."),
+    ] = None,
+    validate_only: Annotated[
+        bool, typer.Option("--validate-only", help="Say what it would do; create nothing.")
+    ] = False,
+    notify: Annotated[
+        str | None, typer.Option(help="An https address to tell when it starts and ends.")
+    ] = None,
+    idempotency_key: Annotated[
+        str | None, typer.Option("--idempotency-key", help="Sent again, it brings the same job.")
+    ] = None,
+    on_conflict: Annotated[
+        OnConflict | None,
+        typer.Option("--on-conflict", help="When another job has the subject: refuse, or show it."),
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Until it has ended.")] = False,
+    url: Url = None,
+    token: Token = None,
+    tenant: Tenant = None,
+    name: Name = DEFAULT_NAME,
+    as_json: AsJson = False,
+) -> None:
+    """Create a job."""
+    job = NewJob(
+        operation=operation,
+        subject=subject,
+        params=_parameters(param or [], params),
+        upload_id=upload_id,
+        query=None if query is None else _object("--query", query),
+        traversal=traversal,
+        tolerated_failure_percent=tolerated_failure_percent,
+        labels=dict(_pair("--label", text) for text in label or []) or None,
+        notify=None if notify is None else {"url": notify},
+    )
+    with (
+        calling(url, token, tenant, name, as_json=as_json) as client,
+        selected(ids_file, column, ids or []) as records,
+    ):
+        if validate_only:
+            show_preview(submitted(client, job, records, client.preview), as_json=as_json)
+            return
+        send = partial(client.submit, idempotency_key=idempotency_key, on_conflict=on_conflict)
+        made = submitted(client, job, records, send)
+        if made.existing:
+            say(f"nothing was created: job {made.id} has the subject")
+        if wait:
+            follow(client, made.id, as_json=as_json)
+        else:
+            show(made, as_json=as_json)
+
+
+def _parameters(pairs: list[str], whole: str | None) -> dict[str, Any]:
+    """Numbers stay exact."""
+    parameters = {} if whole is None else _object("--params", whole)
+    for pair in pairs:
+        name, value = _pair("--param", pair)
+        parameters[name] = _value(f"--param {name}", value)
+    return parameters
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise typer.BadParameter(f"{option} {text!r} is not NAME=VALUE")
+    return name, value
+
+
+def _object(option: str, text: str) -> dict[str, Any]:
+    value = _value(option, text)
+    if not isinstance(value, dict):
+        raise typer.BadParameter(f"{option} is not a JSON object")
+    return value
+
+
+def _value(option: str, text: str) -> Any:
+    try:
+        return json.loads(text, parse_float=Decimal)
+    except ValueError as error:
+        raise typer.BadParameter(
+            f'{option}: {text!r} is not JSON ({error}). A string is written "with quotes"'
+        ) from error
