@@ -1,20 +1,26 @@
-"""Failing a job that cannot even be read, so that its subject does not stay taken for ever."""
+"""Failing a job that cannot even be read, so that its subject does not stay taken for ever.
+
+Who cannot read a job may be older than who wrote it: during a deploy both are there. So nothing is
+buried under a lease that has not expired, nor what was moved since it was read.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from . import items
 from .model import EndReason, Lane, Waiting
 from .settle import Rejected, carry_out, insist
 from .states import SUBJECT_TAKEN, State, reason_for
-from .store import Equals, Missing, Update
+from .store import Check, Equals, Index, Update, as_stored
 from .tenants import ACTIVE, HELD, IN_FLIGHT, JOBS, SLOTS
 from .transactions import JOB, LEASE, Transaction
 
 if TYPE_CHECKING:
     from .ports import World
-    from .store import Item, Write
+    from .store import Condition, Item, Key, When, Write
 
 # A job that was asked to cancel or pause takes the edge it was on.
 WAY_OUT: Final = {
@@ -27,18 +33,127 @@ WAY_OUT: Final = {
 }
 
 
-def bury(world: World, job_id: str, item: Item, why: str) -> bool:
-    """End a job by what can be made out of its raw item; safe to repeat. False when it was moved
-    since it was read: then it may be somebody's who can read it, and so may its subject.
-    Raises Transient."""
+class Burial(StrEnum):
+    """What came of it."""
+
+    DONE = "done"
+    """The job has ended, and holds nothing."""
+    MOVED = "moved"
+    """It was moved since it was read: it may be somebody's who can read it, and so may its
+    subject."""
+    HELD = "held"
+    """Its lease has not expired: somebody who can read it may be running it."""
+
+
+def bury(
+    world: World, job_id: str, item: Item, why: str, *, lease_key: Key | None = None
+) -> Burial:
+    """End a job by what can be made out of its raw item; safe to repeat.
+
+    lease_key: of the lease that names the job, if that is known better than from the item. Raises
+    Transient.
+    """
+    key = lease_key or _lease_key(item)
+    if key is None:
+        world.telemetry.log("subject_unknown", job_id=job_id)
+    lease = None if key is None else _lease(world, job_id, key)
+    if lease is not None and lease.lasts(world.runtime.now()):
+        world.telemetry.log("burial_waits", job_id=job_id, why=why)
+        return Burial.HELD
     world.telemetry.log("job_undecodable", job_id=job_id, why=why)
-    state = _state(item)
-    for after in WAY_OUT.get(state, ()) if state else (State.FAILED,):
-        if not _write(world, job_id, item, state, after, why):
+    return _Burying(world, job_id, item, why, lease).bury()
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The lease that the job holds, as it was read, whether it is one or not."""
+
+    key: Key
+    item: Item
+
+    def lasts(self, now: int) -> bool:
+        """One without an expiry is of a job that nobody runs."""
+        at = self.item.get("expires_at")
+        if at is not None and not isinstance(at, int):
+            # A beat writes both, this one later than the other.
+            at = self.item.get(Index.DUE.sk)
+        return isinstance(at, int) and at > now
+
+    @property
+    def mine(self) -> When:
+        return (Equals("job_id", self.item["job_id"]), as_stored(self.item, "fence"))
+
+
+@dataclass(frozen=True)
+class _Burying:
+    world: World
+    job_id: str
+    item: Item
+    why: str
+    lease: _Held | None
+
+    def bury(self) -> Burial:
+        state = _state(self.item)
+        before = as_stored(self.item, "state")
+        for after in WAY_OUT.get(state, ()) if state else (State.FAILED,):
+            if not self._move(state, before, after):
+                return Burial.MOVED
+            state, before = after, Equals("state", after.value)
+        return Burial.DONE if self._release(before) else Burial.MOVED
+
+    def _move(self, state: State | None, before: Condition, after: State) -> bool:
+        """Closes: burying what somebody has begun or resumed since it was read (the fence rises
+        with each attempt), or whose worker has beaten since."""
+        if state is not None:
+            reason_for(state, after)
+        now = self.world.runtime.now()
+        writes: dict[str, Write] = {
+            JOB: Update(
+                items.job_key(self.job_id),
+                set={
+                    "state": after.value,
+                    "end_reason": EndReason.UNDECODABLE.value,
+                    "message": self.why,
+                    "finished_at": now,
+                    "has_slot": False,
+                    "expires_at_seconds": now // 1000 + self.world.timing.history,
+                },
+                remove=(*items.NOT_HELD, *items.NOT_DUE),
+                when=(before, as_stored(self.item, "fence")),
+            )
+        }
+        if self.lease is not None:
+            expiry = as_stored(self.lease.item, "expires_at")
+            writes[LEASE] = Check(self.lease.key, when=(*self.lease.mine, expiry))
+        writes |= _counts(self.item, state, after)
+        return self._carry_out(Transaction("bury", writes), after)
+
+    def _release(self, before: Condition) -> bool:
+        """Free the subject if the job still holds it. Closes: a retry by somebody who can read
+        the job taking the subject again."""
+        if self.lease is None:
+            return True
+        writes: dict[str, Write] = {
+            JOB: Check(items.job_key(self.job_id), when=(before, as_stored(self.item, "fence"))),
+            LEASE: Update(
+                self.lease.key,
+                remove=("job_id", "expires_at", *items.NOT_DUE),
+                when=self.lease.mine,
+            ),
+        }
+        return self._carry_out(Transaction("release", writes), None)
+
+    def _carry_out(self, transaction: Transaction, after: State | None) -> bool:
+        def applied() -> bool:
+            item = self.world.store.get(items.job_key(self.job_id))
+            return after is not None and item is not None and item.get("state") == after.value
+
+        try:
+            carry_out(self.world, transaction, applied)
+        except Rejected as rejected:
+            self.world.telemetry.log("burial_overtaken", job_id=self.job_id, why=str(rejected))
             return False
-        state = after
-    _release(world, job_id, item)
-    return True
+        return True
 
 
 def _state(item: Item) -> State | None:
@@ -48,40 +163,24 @@ def _state(item: Item) -> State | None:
         return None
 
 
-def _write(
-    world: World, job_id: str, item: Item, state: State | None, after: State, why: str
-) -> bool:
-    if state is not None:
-        reason_for(state, after)
-    now = world.runtime.now()
-    before = (
-        Missing("state")
-        if "state" not in item
-        else Equals("state", state.value if state else item["state"])
-    )
-    writes: dict[str, Write] = {
-        JOB: Update(
-            items.job_key(job_id),
-            set={
-                "state": after.value,
-                "end_reason": EndReason.UNDECODABLE.value,
-                "message": why,
-                "finished_at": now,
-                "has_slot": False,
-                "expires_at_seconds": now // 1000 + world.timing.history,
-            },
-            remove=(*items.NOT_HELD, *items.NOT_DUE),
-            when=(before,),
-        )
-    }
-    writes |= _counts(item, state, after)
-    transaction = Transaction("bury", writes)
+def _lane(item: Item) -> Lane | None:
     try:
-        carry_out(world, transaction, applied=lambda: _is(world, job_id, after))
-    except Rejected:
-        world.telemetry.log("burial_overtaken", job_id=job_id)
-        return False
-    return True
+        return Lane(str(item.get("lane")))
+    except ValueError:
+        return None
+
+
+def _lease_key(item: Item) -> Key | None:
+    """Of the subject, if the item still says which one."""
+    tenant, subject = item.get("tenant"), item.get("subject")
+    if not isinstance(tenant, str) or not isinstance(subject, str):
+        return None
+    return items.lease_key(tenant, subject)
+
+
+def _lease(world: World, job_id: str, key: Key) -> _Held | None:
+    item = insist(world, lambda: world.store.get(key))
+    return None if item is None or item.get("job_id") != job_id else _Held(key, item)
 
 
 def _counts(item: Item, state: State | None, after: State) -> dict[str, Write]:
@@ -99,36 +198,3 @@ def _counts(item: Item, state: State | None, after: State) -> dict[str, Write]:
     if active and after.terminal:
         writes[ACTIVE] = Update(items.active_key(tenant), add={JOBS: -1})
     return writes
-
-
-def _is(world: World, job_id: str, state: State) -> bool:
-    item = world.store.get(items.job_key(job_id))
-    return item is not None and item.get("state") == state.value
-
-
-def _lane(item: Item) -> Lane | None:
-    try:
-        return Lane(str(item.get("lane")))
-    except ValueError:
-        return None
-
-
-def _release(world: World, job_id: str, item: Item) -> None:
-    """Free the subject if the item still says which one and the job still holds it."""
-    tenant, subject = item.get("tenant"), item.get("subject")
-    if not isinstance(tenant, str) or not isinstance(subject, str):
-        world.telemetry.log("subject_unknown", job_id=job_id)
-        return
-    key = items.lease_key(tenant, subject)
-    held = insist(world, lambda: world.store.get(key))
-    if held is None or held.get("job_id") != job_id:
-        return
-    release = Update(
-        key,
-        remove=("job_id", "expires_at", *items.NOT_DUE),
-        when=(Equals("job_id", job_id), Equals("fence", held["fence"])),
-    )
-    try:
-        carry_out(world, Transaction("release", {LEASE: release}), applied=lambda: False)
-    except Rejected:
-        world.telemetry.log("release_overtaken", job_id=job_id)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from . import effect_rows, effects, items, leaving, placing
-from .burial import bury
+from .burial import Burial, bury
 from .cleanup import clean_up, release_if_held
 from .dispatching import forget, send_now
 from .ending import admit_held, end_job
@@ -25,7 +25,7 @@ from .open import measure_open
 from .reading import read_job
 from .settle import Rejected, carry_out, insist
 from .states import State
-from .store import Equals, Index, Update
+from .store import Equals, Index, Update, as_stored
 from .telling import Telling
 from .tenants import NOBODY_HELD
 from .timing import ms
@@ -144,15 +144,15 @@ class Recovery:
         item = insist(self.world, lambda: self.world.store.get(found.key))
         if item is None or item.get("job_id") is None or not self._is_due(item):
             return False
-        lease = items.lease_of(item)
-        job_id = str(lease.job_id)
+        job_id = str(item["job_id"])
         raw = insist(self.world, lambda: self.world.store.get(items.job_key(job_id)))
         if raw is None:
-            return self._free(found, lease)
+            return self._free(found.key, item)
         try:
-            job = items.job_of(raw)
+            lease, job = items.lease_of(item), items.job_of(raw)
         except Undecodable as error:
-            return bury(self.world, job_id, raw, str(error))
+            burial = bury(self.world, job_id, raw, str(error), lease_key=found.key)
+            return burial is Burial.DONE
         if job.held:
             return self._held(found.key, item, job)
         return self._dead(job, lease)
@@ -216,15 +216,15 @@ class Recovery:
         send_now(self.world, after)
         return True
 
-    def _free(self, found: Found, lease: Lease) -> bool:
+    def _free(self, key: Key, lease: Item) -> bool:
         """The holder's item does not exist; nobody will ever release this."""
         free = Update(
-            found.key,
+            key,
             remove=("job_id", "expires_at", *items.NOT_DUE),
-            when=(Equals("job_id", lease.job_id), Equals("fence", lease.fence)),
+            when=(as_stored(lease, "job_id"), as_stored(lease, "fence")),
         )
         carry_out(self.world, Transaction("free_orphan", {LEASE: free}), applied=lambda: False)
-        self._log("orphan_freed", job_id=lease.job_id, lease=found.key.pk)
+        self._log("orphan_freed", job_id=lease["job_id"], lease=key.pk)
         return True
 
     # --- 4. held jobs -------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from . import items, leaving, messages, transactions
 from .attempt import run_attempt
-from .burial import bury
+from .burial import Burial, bury
 from .cleanup import clean_up, release_if_held
 from .ending import end_job
 from .errors import Transient, Undecodable
@@ -77,8 +77,15 @@ class _Look:
             try:
                 return self._route(items.job_of(item))
             except Undecodable as error:
-                if bury(self.world, self.pointer.job_id, item, str(error)):
-                    return DeleteMessage("undecodable")
+                match bury(self.world, self.pointer.job_id, item, str(error)):
+                    case Burial.DONE:
+                        return DeleteMessage("undecodable")
+                    case Burial.HELD:
+                        # By then its worker has beaten again, or its lease has expired.
+                        wait = self.world.timing.lane(self.pointer.lane).visibility
+                        return KeepMessage("undecodable, but its lease has not expired", wait)
+                    case Burial.MOVED:
+                        continue
             except _Moved:
                 continue
         return KeepMessage("busy", LOOK_AGAIN)

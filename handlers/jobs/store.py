@@ -100,6 +100,11 @@ When: TypeAlias = tuple[Condition, ...]
 """All of these must hold; the empty tuple always does."""
 
 
+def as_stored(item: Item, name: str) -> Condition:
+    """The attribute is as it was read, also if it was not there."""
+    return Equals(name, item[name]) if name in item else Missing(name)
+
+
 # --- writes -----------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from handlers.jobs import control, items, tenants, transactions
 from handlers.jobs.attempt import Worker
-from handlers.jobs.burial import bury
+from handlers.jobs.burial import Burial, bury
 from handlers.jobs.ending import admit_held
 from handlers.jobs.errors import OutcomeUnknown, Transient
 from handlers.jobs.limits import Limits
@@ -369,7 +369,7 @@ def test_a_job_that_somebody_could_read_meanwhile_keeps_its_subject() -> None:
     assert as_read is not None
     begun, _ = transactions.begin(world, job, worker="newer", receipt="r", expired=None)
     carry_out(world, begun, applied=lambda: False)
-    assert not bury(world, job.id, as_read, "written by a newer version")
+    assert bury(world, job.id, as_read, "written by a newer version") is Burial.HELD
     assert now(world, job).state is State.RUNNING
     lease = read_lease(world, job)
     assert lease is not None
