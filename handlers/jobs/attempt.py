@@ -15,7 +15,7 @@ from .chunks import Walker
 from .dispatching import send_now
 from .effect_runner import EffectRunner
 from .effects import sinks_of
-from .ending import admit_held, end_job, verdict
+from .ending import admit_held, end_job, pause_job, verdict
 from .errors import Crashed, JobFailed, OwnershipLost, QueryRefused, Transient
 from .heartbeat import Heartbeat
 from .leaving import Ending, LettingGo
@@ -203,15 +203,8 @@ class _Attempt:
         return DeleteMessage(ending.state.value.lower(), self.heart.receipt)
 
     def _pause(self, job: Job) -> Decision:
-        transaction, after = leaving.pause(job)
-
-        def applied() -> bool:
-            now = read_job(self.world, job.id)
-            return now is not None and now.state is State.PAUSED and now.fence == after.fence
-
-        carry_out(self.world, transaction, applied)
+        pause_job(self.world, job)
         self.log("paused", job)
-        admit_held(self.world, job.tenant, job.lane)
         return DeleteMessage("paused", self.heart.receipt)
 
     def _retry_later(self, job: Job, error: Transient) -> Decision:

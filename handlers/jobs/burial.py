@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from . import items
+from .ending import admit_held
 from .model import EndReason, Lane, Waiting
 from .settle import Rejected, carry_out, insist
 from .states import SUBJECT_TAKEN, State, reason_for
@@ -126,7 +127,12 @@ class _Burying:
             expiry = as_stored(self.lease.item, "expires_at")
             writes[LEASE] = Check(self.lease.key, when=(*self.lease.mine, expiry))
         writes |= _counts(self.item, state, after)
-        return self._carry_out(Transaction("bury", writes), after)
+        if not self._carry_out(Transaction("bury", writes), after):
+            return False
+        tenant, lane = self.item.get("tenant"), _lane(self.item)
+        if SLOTS in writes and isinstance(tenant, str) and lane:
+            admit_held(self.world, tenant, lane)
+        return True
 
     def _release(self, before: Condition) -> bool:
         """Free the subject if the job still holds it. Closes: a retry by somebody who can read

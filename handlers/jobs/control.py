@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from . import leaving, placing
 from .dispatching import send_now
-from .ending import admit_held, end_job
+from .ending import end_job, pause_job
 from .errors import Transient
 from .leaving import Ending
 from .model import Job
@@ -103,7 +103,7 @@ def _cancel(world: World, job: Job) -> Answer:
 def _pause(world: World, job: Job) -> Answer:
     match job.state:
         case State.QUEUED:
-            return _write_pause(world, job)
+            return pause_job(world, job)
         case State.RUNNING:
             return _ask(world, job, State.PAUSING)
         case State.PAUSING | State.PAUSED:
@@ -187,19 +187,6 @@ def _write_requeue(world: World, job: Job, after: Job, lease: Lease | None) -> N
         )
 
     carry_out(world, placing.requeue(world, job, after, lease), applied)
-
-
-def _write_pause(world: World, job: Job) -> Job:
-    transaction, after = leaving.pause(job)
-
-    def applied() -> bool:
-        now = read_job(world, job.id)
-        return now is not None and now.state is State.PAUSED and now.fence == after.fence
-
-    carry_out(world, transaction, applied)
-    if job.has_slot:
-        admit_held(world, job.tenant, job.lane)
-    return after
 
 
 def _ask(world: World, job: Job, state: State) -> Job:

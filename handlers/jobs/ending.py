@@ -1,4 +1,7 @@
-"""Bringing a job to its end, and what follows from it: the slot's next user, clean-up."""
+"""Bringing a job to its end or to a pause, and what follows: the slot's next user, clean-up.
+
+Whoever frees a slot admits the next job that is held for one: recovery only makes up for a crash
+in between."""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from .store import Index
 from .tenants import SLOTS
 
 if TYPE_CHECKING:
+    from .model import Lease
     from .ports import World
     from .transactions import Transaction
 
@@ -74,6 +78,24 @@ def _end(world: World, job: Job, ending: Ending, *, unless_held: bool) -> Transa
 
     carry_out(world, transaction, applied)
     return transaction
+
+
+def pause_job(world: World, job: Job, expired: Lease | None = None) -> Job:
+    """QUEUED or PAUSING to PAUSED, then admit the tenant's next job.
+
+    expired: the lease as read, when nobody is running the job any more. Returns the job as it is
+    afterwards. Raises Rejected when it was moved meanwhile, Transient when nothing was written.
+    """
+    transaction, after = leaving.pause(job, expired)
+
+    def applied() -> bool:
+        now = read_job(world, job.id)
+        return now is not None and now.state is State.PAUSED and now.fence == after.fence
+
+    carry_out(world, transaction, applied)
+    if job.has_slot:
+        admit_held(world, job.tenant, job.lane)
+    return after
 
 
 def _ended(world: World, job: Job, ending: Ending) -> Job:

@@ -11,11 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from . import effect_rows, effects, items, leaving, placing
+from . import effect_rows, effects, items, placing
 from .burial import Burial, bury
 from .cleanup import clean_up, release_if_held
 from .dispatching import forget, send_now
-from .ending import admit_held, end_job
+from .ending import admit_held, end_job, pause_job
 from .errors import OutcomeUnknown, Refused, Transient, Undecodable
 from .leaving import Ending
 from .measures import Measure
@@ -189,8 +189,7 @@ class Recovery:
             case State.CANCELLING:
                 end_job(self.world, job, Ending(State.CANCELLED, expired=lease))
             case State.PAUSING:
-                paused, _ = leaving.pause(job, lease)
-                carry_out(self.world, paused, applied=lambda: False)
+                pause_job(self.world, job, lease)
             case State.RUNNING if self._out_of_attempts(job):
                 ending = Ending(State.FAILED, EndReason.ATTEMPTS_EXHAUSTED, expired=lease)
                 end_job(self.world, job, ending)

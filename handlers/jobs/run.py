@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from . import items, leaving, messages, transactions
+from . import items, messages, transactions
 from .attempt import run_attempt
 from .burial import Burial, bury
 from .cleanup import clean_up, release_if_held
-from .ending import end_job
+from .ending import end_job, pause_job
 from .errors import Transient, Undecodable
 from .events import tell_now
 from .leaving import Ending
@@ -211,15 +211,10 @@ class _Look:
 
     def _pause(self, job: Job, lease: Lease) -> Decision:
         try:
-            transaction, after = leaving.pause(job, lease)
-            carry_out(self.world, transaction, applied=lambda: self._is_paused(after))
+            pause_job(self.world, job, lease)
         except Rejected:
             raise _Moved from None
         return DeleteMessage("paused")
-
-    def _is_paused(self, after: Job) -> bool:
-        now = read_job(self.world, after.id)
-        return now is not None and now.state is State.PAUSED and now.fence == after.fence
 
     def _measure_start(self, job: Job, begun: Job) -> None:
         self._log("attempt_begun", begun)

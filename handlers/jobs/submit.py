@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from . import claims, placing
 from .cleanup import release_if_held
 from .dispatching import send_now
+from .ending import admit_held
 from .errors import Transient, Undecodable
 from .events import tell_now
 from .items import lease_of
@@ -109,6 +110,8 @@ def place(world: World, job: Job) -> Outcome:
         send_now(world, outcome.job)
     if placing_.written is not None:
         tell_now(world, placing_.written)
+    if placing_.dead is not None:
+        admit_held(world, job.tenant, placing_.dead.lane)
     return outcome
 
 
@@ -166,6 +169,8 @@ class _Placing:
     held: bool = False
     written: Transaction | None = None
     """What has created it."""
+    dead: Job | None = None
+    """The holder it took the subject from, and whose slot may be free now."""
 
     def place(self) -> Outcome:
         outcome = self._create()
@@ -264,6 +269,8 @@ class _Placing:
         fence = placing.first_fence(self.world, lease)
         self.job = self.job.model_copy(update={"fence": fence})
         placed = self._placed()
+        # Also if the write turns out to be ours only later: see _subject_refused.
+        self.dead = holder
         outcome = self._try(placed, placing.take_over(self.world, placed, lease, holder))
         if isinstance(outcome, Created):
             self.world.telemetry.count(
