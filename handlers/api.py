@@ -128,9 +128,10 @@ def retry_job(job_id: str) -> Response[str]:
     tenant, query = _tenant(Scope.WRITE), _query("failed_only")
     if not query.flag("failed_only"):
         return _done(control.retry, tenant, job_id)
-    from .jobs.retrying import retry_failed  # noqa: PLC0415
+    from .web.retrying import in_time  # noqa: PLC0415
 
-    return _done(retry_failed, tenant, job_id)
+    remaining = app.lambda_context.get_remaining_time_in_millis
+    return _done(in_time(remaining), tenant, job_id)
 
 
 @app.post("/v1/jobs/<job_id>/effects/replay")

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from .errors import FairlaneError
 from .limits import PAYLOAD_BLOCK
 from .results import Outcome, results
 from .settle import insist
@@ -29,10 +28,6 @@ COLUMNS: Final = ("outcome", "id", "reason", "sink")
 class ReportFormat(StrEnum):
     CSV = "csv"
     JSONL = "jsonl"
-
-
-class ReportUnfinished(FairlaneError):
-    """The time was not enough to write the report."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ def write_report(
 ) -> Report:
     """Write the report of a job as it was read, whatever its state. Memory does not grow with it.
 
-    Raises ReportUnfinished, Transient; then no file is left that anybody knows of.
+    Raises Unfinished, Transient; then no file is left that anybody knows of.
     """
     report = _Writing(world, job, outcomes, form, out_of_time)
     name = report.name()
@@ -96,7 +91,7 @@ class _Writing:
         waiting: list[str] = [_csv(COLUMNS)] if self._form is ReportFormat.CSV else []
         size = 0
         for outcome in self._outcomes:
-            for result in results(self._world, self._job, outcome):
+            for result in results(self._world, self._job, outcome, self._out_of_time):
                 line = self._line(result)
                 self.count += 1
                 size += len(line)
@@ -107,8 +102,6 @@ class _Writing:
         yield self._block(waiting)
 
     def _block(self, lines: list[str]) -> bytes:
-        if self._out_of_time():
-            raise ReportUnfinished
         block = "".join(lines).encode()
         self.hash.update(block)
         return block

@@ -8,10 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from . import items
+from .errors import FairlaneError
 from .settle import insist
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from .model import Job
     from .ports import World
@@ -21,6 +22,10 @@ ROWS: Final = 25
 """Rows of one read; each holds the outcomes of at most one chunk."""
 MAX_ROWS: Final = 500
 """Rows one page looks through; then it ends, also when it has found little or nothing."""
+
+
+class Unfinished(FairlaneError):
+    """The time was not enough to read all of them."""
 
 
 class Outcome(StrEnum):
@@ -79,12 +84,17 @@ def page(
     return Results(found, None)
 
 
-def results(world: World, job: Job, outcome: Outcome) -> Iterator[Result]:
+def results(
+    world: World, job: Job, outcome: Outcome, out_of_time: Callable[[], bool]
+) -> Iterator[Result]:
     """All of them, as of when the job was read, in the order they were settled; a few rows in
-    memory. Raises Transient."""
+    memory. out_of_time: asked after each row, which may hold none of them. Raises Unfinished,
+    Transient."""
     for _, result in _marked(world, job, outcome, Mark()):
         if result is not None:
             yield result
+        elif out_of_time():
+            raise Unfinished
 
 
 def _marked(

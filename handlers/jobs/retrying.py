@@ -20,13 +20,17 @@ from .states import State
 from .submit import Created, place
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .control import Answer
     from .ports import World
 
 
-def retry_failed(world: World, tenant: str, job_id: str) -> Answer:
-    """The new job over the failed records, or the one that was made before. Raises Transient,
-    Undecodable."""
+def retry_failed(world: World, tenant: str, job_id: str, out_of_time: Callable[[], bool]) -> Answer:
+    """The new job over the failed records, or the one that was made before.
+
+    Raises Unfinished when there is no time to read them all, Transient, Undecodable; then nothing
+    was made."""
     old = find(world, tenant, job_id)
     if old is None:
         return NoSuchJob()
@@ -35,7 +39,7 @@ def retry_failed(world: World, tenant: str, job_id: str) -> Answer:
         return made or NotPossible(old, "its failed records were tried again before")
     if (why := _why_not(old)) is not None:
         return NotPossible(old, why)
-    outcome = place(world, _with_ids(world, _retry_of(world, old), old))
+    outcome = place(world, _with_ids(world, _retry_of(world, old), old, out_of_time))
     return outcome.job if isinstance(outcome, Created) else outcome
 
 
@@ -71,12 +75,13 @@ def _retry_of(world: World, old: Job) -> Job:
     )
 
 
-def _with_ids(world: World, job: Job, old: Job) -> Job:
+def _with_ids(world: World, job: Job, old: Job, out_of_time: Callable[[], bool]) -> Job:
     name = f"ids/{job.id}"
     counted: list[int] = []
 
     def write() -> int:
-        ids = Distinct(result.id for result in results(world, old, Outcome.FAILED))
+        failed = results(world, old, Outcome.FAILED, out_of_time)
+        ids = Distinct(result.id for result in failed)
         size = world.payloads.put(name, lines(ids))
         counted[:] = [ids.total]
         return size

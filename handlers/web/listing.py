@@ -6,8 +6,8 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from ..jobs.report import ReportFormat, ReportUnfinished, write_report
-from ..jobs.results import Mark, Outcome, page
+from ..jobs.report import ReportFormat, write_report
+from ..jobs.results import Mark, Outcome, Unfinished, page
 from .problems import Problem, bad_request
 from .tokens import place_of, token
 from .views import timestamp
@@ -27,7 +27,8 @@ MAX_BYTES: Final = 1024 * 1024
 function may answer."""
 LINK_SECONDS: Final = 900
 RESERVE_MS: Final = 3000
-"""Time a report leaves for its end: the last part, the answer."""
+"""Time that who reads all of a job's records leaves for the end: the last part, a new job, the
+answer."""
 
 
 class ReportOf(StrEnum):
@@ -65,7 +66,7 @@ def report_view(
     of = query.choice("outcome", ReportOf) or ReportOf.ALL
     try:
         report = write_report(world, job, of.outcomes, form, lambda: remaining_ms() < RESERVE_MS)
-    except ReportUnfinished as error:
+    except Unfinished as error:
         raise Problem(
             HTTPStatus.UNPROCESSABLE_ENTITY,
             "report_too_large",

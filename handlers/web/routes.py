@@ -203,7 +203,7 @@ ROUTES: Final = (
         "Let a failed job go on, or try only its failed records again",
         Scope.WRITE,
         {ACCEPTED: schemas.JobAnswer},
-        problems=(CONFLICT,),
+        problems=(CONFLICT, UNPROCESSABLE),
         parameters=(
             Parameter(
                 "failed_only",

@@ -30,6 +30,7 @@ Code = Literal[
     "unprocessable",
     "idempotency_key_reused",
     "report_too_large",
+    "retry_too_large",
     "internal",
     "unavailable",
     "unsettled",

@@ -143,7 +143,7 @@ def retry(site: Site) -> Job:
 
 
 def retry_of_failed_records(site: Site) -> Job:
-    made = retry_failed(site.world, TENANT, site.failed().id)
+    made = retry_failed(site.world, TENANT, site.failed().id, lambda: False)
     assert isinstance(made, Job)
     return made
 

@@ -256,6 +256,23 @@ def test_a_report_that_takes_too_long_says_so(stack: Deployment) -> None:
     assert stack.everything()["objects"] == []
 
 
+def test_a_report_stops_in_time_also_where_there_is_nothing_to_list(
+    stack: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that hold none of what is asked for take time, too."""
+    monkeypatch.setattr(results, "ROWS", 1)
+    id_, _ = mixed(stack, 0, 120, 0)
+    before = len(stack.requests)
+    answer = stack.call(
+        "POST",
+        f"/v1/jobs/{id_}/report",
+        query={"outcome": "failed"},
+        remaining=listing.RESERVE_MS - 1,
+    )
+    assert (answer.status, answer.body["code"]) == (422, "report_too_large")
+    assert stack.requests[before:].count("DynamoDB.Query") == 1
+
+
 def test_a_report_is_written_in_parts(stack: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "PAYLOAD_BLOCK", 100)
     id_, _ = mixed(stack, 1, 20, 0)
@@ -378,6 +395,21 @@ def test_a_lost_reply_makes_no_second_job(
     stack.run()
     assert stack.prices(failed) == {11}
     assert len(stack.kept("JOB")) == 2
+
+
+def test_a_retry_that_takes_too_long_says_so_and_leaves_nothing(
+    stack: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "ROWS", 1)
+    id_, failed = mixed(stack, 1, 0, 120)
+    before, asked = stack.everything(), len(stack.requests)
+    answer = again(stack, id_, remaining=listing.RESERVE_MS - 1)
+    assert (answer.status, answer.body["code"]) == (422, "retry_too_large")
+    assert "upload" in answer.body["detail"]
+    assert stack.requests[asked:].count("DynamoDB.Query") == 1
+    assert stack.everything() == before
+    made = again(stack, id_, remaining=listing.RESERVE_MS)
+    assert (made.status, made.body["total"]) == (202, len(failed))
 
 
 def test_a_chain_of_retries(stack: Deployment) -> None:

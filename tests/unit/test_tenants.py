@@ -324,7 +324,7 @@ def test_retrying_a_failed_job_needs_room() -> None:
         made(world, f"s{n}")
     before = world.store.snapshot()
     assert control.retry(world, TENANT, failed.id) == TooMany(3)
-    assert retry_failed(world, TENANT, failed.id) == TooMany(3)
+    assert retry_failed(world, TENANT, failed.id, lambda: False) == TooMany(3)
     assert world.store.snapshot() == before
     assert not world.payloads.names()
     work(world)
