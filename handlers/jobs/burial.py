@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from . import items
 from .ending import admit_held
+from .errors import Undecodable
+from .events import Happened, event_rows, tell_now
 from .model import EndReason, Lane, Waiting
 from .settle import Rejected, carry_out, insist
 from .states import SUBJECT_TAKEN, State, reason_for
@@ -107,18 +109,11 @@ class _Burying:
         with each attempt), or whose worker has beaten since."""
         if state is not None:
             reason_for(state, after)
-        now = self.world.runtime.now()
+        ended = self._ended() if after.terminal else {}
         writes: dict[str, Write] = {
             JOB: Update(
                 items.job_key(self.job_id),
-                set={
-                    "state": after.value,
-                    "end_reason": EndReason.UNDECODABLE.value,
-                    "message": self.why,
-                    "finished_at": now,
-                    "has_slot": False,
-                    "expires_at_seconds": now // 1000 + self.world.timing.history,
-                },
+                set={"state": after.value, "message": self.why, "has_slot": False, **ended},
                 remove=(*items.NOT_HELD, *items.NOT_DUE),
                 when=(before, as_stored(self.item, "fence")),
             )
@@ -127,12 +122,41 @@ class _Burying:
             expiry = as_stored(self.lease.item, "expires_at")
             writes[LEASE] = Check(self.lease.key, when=(*self.lease.mine, expiry))
         writes |= _counts(self.item, state, after)
-        if not self._carry_out(Transaction("bury", writes), after):
+        writes |= self._told(after, ended) if ended else {}
+        transaction = Transaction("bury", writes)
+        if not self._carry_out(transaction, after):
             return False
         tenant, lane = self.item.get("tenant"), _lane(self.item)
         if SLOTS in writes and isinstance(tenant, str) and lane:
             admit_held(self.world, tenant, lane)
+        tell_now(self.world, transaction)
         return True
+
+    def _ended(self) -> Item:
+        now = self.world.runtime.now()
+        return {
+            "end_reason": EndReason.UNDECODABLE.value,
+            "finished_at": now,
+            "expires_at_seconds": now // 1000 + self.world.timing.history,
+        }
+
+    def _told(self, after: State, ended: Item) -> dict[str, Write]:
+        """The rows of its end, if it still says enough of itself. One that has ended before, in a
+        state of a newer version, was told of then."""
+        if "finished_at" in self.item:
+            return {}
+        known: Item = {
+            "id": self.job_id,
+            "state": after.value,
+            "waiting_reason": None,
+            **ended,
+        }
+        try:
+            job = items.readable_part(self.item, known)
+        except Undecodable as error:
+            self.world.telemetry.log("end_not_told", job_id=self.job_id, why=str(error))
+            return {}
+        return event_rows(self.world, job, Happened.ENDED)
 
     def _release(self, before: Condition) -> bool:
         """Free the subject if the job still holds it. Closes: a retry by somebody who can read

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from pydantic import ValidationError
 
 from .errors import Undecodable
-from .model import Job, Lane, Lease
+from .model import Counts, Job, Lane, Lease
 from .store import Index, Key
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ EVENT: Final = "event"
 CLEANUP: Final = "cleanup"
 OUTCOME_ROW: Final = "OUTCOME#"
 REFUSED_ROW: Final = "REFUSED#"
+COUNTS: Final = frozenset(Counts.model_fields)
 
 
 def safe(text: str) -> str:
@@ -140,6 +141,23 @@ def job_of(item: Item) -> Job:
     except ValidationError as error:
         names = ", ".join(str(problem["loc"][0]) for problem in error.errors() if problem["loc"])
         raise Undecodable(f"job item: {names or 'not a job'}") from error
+
+
+def readable_part(item: Item, instead: Item) -> Job:
+    """What an item that is no job still says of one, with some attributes set to others: for
+    telling of it, never for going on with it. What cannot be read is left out. Raises Undecodable
+    when that is what a job is known by, or its counts."""
+    known = {**item, "params": "", **instead}
+    try:
+        return Job.model_validate(known)
+    except ValidationError as error:
+        broken = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
+    try:
+        if COUNTS & broken:
+            raise Undecodable(f"job item: {', '.join(sorted(COUNTS & broken))}")
+        return Job.model_validate({n: v for n, v in known.items() if n not in broken})
+    except ValidationError as error:
+        raise Undecodable(f"job item: {', '.join(sorted(broken))}") from error
 
 
 def lease_of(item: Item) -> Lease:
