@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ..jobs.errors import Transient
+from ..jobs.errors import NotAsked, Transient
 from ..jobs.events import NotTaken
 from .addresses import Resolve, resolve
 from .event_bus import put
@@ -33,7 +33,7 @@ class BusListener:
 
     def tell(self, event: JobEvent) -> None:
         if self.runtime.now() < self._until:
-            raise Transient("the bus failed a moment ago")
+            raise NotAsked("the bus failed a moment ago")
         try:
             why = put(self.client, self.bus, f"Job {event.what.capitalize()}", event.detail)
         except Transient:

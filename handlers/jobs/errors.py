@@ -33,6 +33,10 @@ class Transient(FairlaneError):
         """What the dependency asked for (milliseconds), if it said anything."""
 
 
+class NotAsked(Transient):
+    """It failed a moment ago and was not asked again so soon."""
+
+
 class Crashed(Transient):
     """Our own code broke in the middle of an attempt."""
 

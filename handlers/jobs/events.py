@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from . import items
 from .errors import FairlaneError, OutcomeUnknown, Refused, Transient
 from .store import Delete, Equals, Put
-from .timing import ms
+from .timing import SECOND, ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,6 +110,8 @@ def _row(world: World, event: JobEvent) -> Put:
         "listener": event.listener,
         "detail": event.detail,
         "tries": event.tries,
+        # What nobody could be told for as long as jobs can be read is history, too.
+        "expires_at_seconds": world.runtime.now() // SECOND + world.timing.history,
         **({} if event.to is None else {"to": event.to}),
         **items.due(items.EVENT, event.job_id, at, world.due_shards),
     }

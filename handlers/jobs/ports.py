@@ -222,7 +222,8 @@ class Sink(Protocol):
 
 class Listener(Protocol):
     def tell(self, event: JobEvent) -> None:
-        """Hand over a job's event; it can come again. Raises Transient, NotTaken (for good)."""
+        """Hand over a job's event; it can come again. Raises Transient (NotAsked: that was no
+        try), NotTaken (for good)."""
 
 
 class Event(Protocol):

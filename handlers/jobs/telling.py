@@ -1,4 +1,6 @@
-"""Events that nobody has told yet: recovery tells them, later and later, and parks them at last."""
+"""Events that nobody has told yet: recovery tells them, later and later, and parks at last what a
+listener was asked to take too often. Who failed a moment ago is not asked, which counts for
+nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from . import items
-from .errors import Transient
+from .errors import NotAsked, Transient
 from .events import ADDRESS, NotTaken, event_of, with_try
 from .measures import Measure
 from .model import Lane
@@ -38,12 +40,18 @@ class Telling:
         event = event_of(found.item)
         lane = Lane(event.lane)
         world.telemetry.duration(Measure.EVENT_AGE, max(0, world.runtime.now() - at), lane=lane)
+        if event.listener == ADDRESS and event.tenant in self._silent:
+            self._put_off(found, event, (Equals("tries", event.tries), Equals(Index.DUE.sk, at)))
+            return False
         claimed, until = self._claim(event, at)
         mine = (Equals("tries", claimed.tries), Equals(Index.DUE.sk, until))
         try:
             self._tell(claimed)
         except NotTaken as error:
             self._park(claimed, mine, str(error), lane)
+            return False
+        except NotAsked:
+            self._put_off(found, event, mine)
             return False
         except Transient as error:
             self._again(claimed, mine, error, lane)
@@ -69,14 +77,31 @@ class Telling:
         listener = self.world.listeners.get(event.listener)
         if listener is None:
             return  # no longer deployed: nobody is left to tell
-        if event.listener == ADDRESS and event.tenant in self._silent:
-            raise Transient("the tenant's address did not answer a moment ago")
         try:
             listener.tell(event)
         except Transient:
             if event.listener == ADDRESS:
                 self._silent.add(event.tenant)
             raise
+
+    def _put_off(self, found: Found, event: JobEvent, when: When) -> None:
+        """Nobody was asked, so that is no try. The wait grows with each time all the same: what
+        many jobs have to tell a dead address would be all that a run ever looks at.
+
+        event: as it was before it was claimed."""
+        world, put_off = self.world, int(str(found.item.get("put_off", 0)))
+        wait = backoff_ms(
+            event.tries + put_off,
+            base=world.timing.effect_retry_base,
+            cap=world.timing.effect_retry_cap,
+            random=world.runtime.random(),
+        )
+        later: Item = {
+            Index.DUE.sk: world.runtime.now() + wait,
+            "tries": event.tries,
+            "put_off": put_off + 1,
+        }
+        self._write("put_event_off", Update(event.place, set=later, when=when))
 
     def _again(self, event: JobEvent, mine: When, error: Transient, lane: Lane) -> None:
         world = self.world
