@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from . import leaving, placing
 from .dispatching import send_now
-from .ending import end_job, pause_job
+from .ending import admit_if_free, end_job, pause_job
 from .errors import Transient
 from .leaving import Ending
 from .model import Job
@@ -171,6 +171,7 @@ def _requeue(world: World, job: Job, lease: Lease | None, fresh: Job | None = No
             if set(refused.reasons) != {ACTIVE}:
                 raise
             return TooMany(most_active(world, refused.reasons[ACTIVE].item))
+        admit_if_free(world, after)
         return after
     send_now(world, after)
     return after

@@ -19,7 +19,7 @@ from .reading import read_job
 from .settle import Rejected, carry_out
 from .states import State
 from .store import Index
-from .tenants import SLOTS
+from .tenants import SLOTS, lane_use
 
 if TYPE_CHECKING:
     from .model import Lease
@@ -155,6 +155,21 @@ def admit_held(world: World, tenant: str, lane: Lane) -> int:
     except Transient as error:
         world.telemetry.log("admission_left", tenant=tenant, lane=lane.value, why=str(error))
     return admitted
+
+
+def admit_if_free(world: World, job: Job) -> None:
+    """For a job that was just held: between its being refused a slot and its being held, whoever
+    freed one saw nobody wait. Never raises: recovery comes again while anybody is held."""
+    try:
+        use = lane_use(world, job.tenant, job.lane)
+        if use.count >= use.limit:
+            return
+        if use.held > 1:
+            admit_held(world, job.tenant, job.lane)
+        else:
+            _admit(world, job)  # the index may not know it yet
+    except Transient as error:
+        world.telemetry.log("admission_left", tenant=job.tenant, why=str(error))
 
 
 def _admit(world: World, job: Job) -> bool:

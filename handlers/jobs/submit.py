@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from . import claims, placing
 from .cleanup import release_if_held
 from .dispatching import send_now
-from .ending import admit_held
+from .ending import admit_held, admit_if_free
 from .errors import Transient, Undecodable
 from .events import tell_now
 from .items import lease_of
@@ -110,6 +110,8 @@ def place(world: World, job: Job) -> Outcome:
         send_now(world, outcome.job)
     if placing_.written is not None:
         tell_now(world, placing_.written)
+    if outcome.job.held:
+        admit_if_free(world, outcome.job)
     if placing_.dead is not None:
         admit_held(world, job.tenant, placing_.dead.lane)
     return outcome

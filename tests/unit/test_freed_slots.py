@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from handlers.jobs import control, items, transactions
+from handlers.jobs import control, items, submit, transactions
 from handlers.jobs.attempt import Worker
 from handlers.jobs.limits import Limits
 from handlers.jobs.model import Job, Lane
@@ -228,3 +228,53 @@ def test_a_takeover_by_a_job_of_the_same_lane_takes_the_dead_ones_slot() -> None
     work(world)  # the dead one's message
     work(world)
     assert not now(world, waits).held
+
+
+# --- a slot that is freed while a job is being held for it ------------------------------------
+
+
+def freed_in_between(world: MemoryWorld, action: str) -> MemoryWorld:
+    """The job in flight ends between the two tries of a write: with a slot, and held."""
+
+    class Meddled(MemoryStore):
+        def transact(self, did: str, writes: Sequence[Write]) -> None:
+            if did == action:
+                tries.append(did)
+                if len(tries) == 2:
+                    work(world)
+            world.store.transact(did, writes)
+
+    tries: list[str] = []
+    store = Meddled()
+    store._items, store._lock = world.store._items, world.store._lock
+    return replace(world, store=store)
+
+
+def test_a_job_that_is_held_while_the_slot_becomes_free_is_admitted() -> None:
+    world = world_of(ONE)
+    made(world, "first")
+    late = made(freed_in_between(world, "create"), "late")
+    assert not now(world, late).held
+    work(world)
+    assert now(world, late).state is State.SUCCEEDED
+
+
+def test_who_was_held_before_it_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = world_of(ONE)
+    made(world, "first")
+    with monkeypatch.context() as dies:
+        dies.setattr(submit, "admit_if_free", lambda *_: None)
+        before = made(freed_in_between(world, "create"), "before")
+    assert now(world, before).held
+    late = made(world, "late")
+    assert [now(world, job).held for job in (before, late)] == [False, True]
+
+
+def test_a_resumed_job_that_is_held_while_the_slot_becomes_free_is_admitted() -> None:
+    world = world_of(ONE)
+    paused = made(world, "paused")
+    control.pause(world, TENANT, paused.id)
+    work(world)  # its message has nothing to do any more
+    made(world, "first")
+    control.resume(freed_in_between(world, "requeue"), TENANT, paused.id)
+    assert not now(world, paused).held
