@@ -240,7 +240,7 @@ class Storm:
     def _victim(self) -> Process:
         leaving = {process.pid for process in self.happened.stopped}
         staying = [w for w in self._stack.workers.running if w.pid not in leaving]
-        # One that still starts has no job to lose, and ends by the signal itself.
+        # One that still starts has no job to lose.
         return self._chance.choice([w for w in staying if STARTED in w.log.read_text()] or staying)
 
     def _kill(self) -> None:

@@ -18,7 +18,6 @@ from handlers.aws.lane_queue import SqsLaneQueue
 from handlers.aws.protection import protection_from
 from handlers.aws.record_store import DynamoRecordStore
 from handlers.aws.runtime import SystemRuntime
-from handlers.bulk_worker import Slot
 from handlers.jobs import items
 from handlers.jobs.limits import Limits
 from handlers.jobs.model import Job, Lane, Record
@@ -31,6 +30,7 @@ from handlers.jobs.submit import Busy, Created, TooMany, submit
 from handlers.jobs.timing import LaneTiming, Timing
 from handlers.memory.telemetry import Line, MemoryTelemetry
 from handlers.operations import all_operations
+from handlers.slots import Slot
 from scripts.load.ledger import Ledger
 from scripts.local.errors import LocalError
 from scripts.local.settings import Chosen

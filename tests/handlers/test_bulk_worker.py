@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers import bulk_worker
+from handlers import slots
 from handlers.aws.protection import Protection
-from handlers.bulk_worker import Slot
 from handlers.jobs.errors import ReceiptExpired, Transient
 from handlers.jobs.limits import Limits
 from handlers.jobs.model import Lane
@@ -24,6 +23,7 @@ from handlers.jobs.states import State
 from handlers.jobs.submit import Busy, Created, Outcome, submit
 from handlers.memory.record_store import MemoryRecordStore
 from handlers.memory.telemetry import MemoryTelemetry
+from handlers.slots import Slot
 from tests.handlers.deployment import TENANT, job
 from tests.support.world import MemoryWorld, memory_world
 
@@ -124,7 +124,7 @@ def _plain(memory: MemoryWorld, line: Line) -> World:
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
-    monkeypatch.setattr(bulk_worker, "AFTER_ERROR", 0)
+    monkeypatch.setattr(slots, "AFTER_ERROR", 0)
     return Bench()
 
 
@@ -141,7 +141,7 @@ def test_c01_a_slot_takes_one_message_at_a_time_and_starts_it(
         in_flight.append(sum(message.receive_count for message in stored))
         return on_message(world, delivery, worker)
 
-    monkeypatch.setattr(bulk_worker, "on_message", looking)
+    monkeypatch.setattr(slots, "on_message", looking)
     bench.serve()
     assert in_flight == [1, 1]
     assert set(bench.line.limits) == {1}
@@ -216,7 +216,7 @@ def test_a_bug_costs_a_message_its_turn_and_not_the_slot(
             raise RuntimeError("a bug")
         return on_message(world, delivery, worker)
 
-    monkeypatch.setattr(bulk_worker, "on_message", buggy)
+    monkeypatch.setattr(slots, "on_message", buggy)
     bench.serve()
     assert "slot_crashed" in bench.actions()
     assert [bench.now(each).state for each in jobs] == [State.QUEUED, State.SUCCEEDED]
@@ -275,7 +275,7 @@ def test_the_task_is_protected_exactly_while_a_job_runs(
             raise RuntimeError("a bug")
         return DeleteMessage("done")
 
-    monkeypatch.setattr(bulk_worker, "on_message", looking)
+    monkeypatch.setattr(slots, "on_message", looking)
     bench.serve()
     assert running == [1]
     assert bench.protection._running == 0

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from handlers.aws.protection import protection_from
-from handlers.bulk_worker import Slot
 from handlers.jobs.attempt import Worker
 from handlers.jobs.errors import Transient
 from handlers.jobs.heartbeat import Heartbeat
@@ -25,6 +24,7 @@ from handlers.jobs.submit import Busy, Created
 from handlers.jobs.timing import HOUR, SECOND, LaneTiming, ms
 from handlers.memory.lane_queue import MemoryLaneQueue
 from handlers.memory.record_store import MemoryRecordStore
+from handlers.slots import Slot
 from tests.support.process import Killed, die, nth, process
 from tests.support.world import SHORT, MemoryWorld, memory_world
 
