@@ -69,7 +69,8 @@ class Slot:
             return []
 
     def _serve(self, delivery: Delivery) -> None:
-        worker = Worker(name=self.name, stopping=self.stopping.is_set)
+        name = f"{self.name}/{self.world.runtime.token()}"
+        worker = Worker(name, stopping=self.stopping.is_set)
         with self.protection:
             decision = on_message(self.world, delivery, worker)
         self._settle(delivery, decision)
@@ -89,7 +90,7 @@ def serve(asked: Sequence[int]) -> None:
     here = world(SERVICE, long_poll=True, connections=4 * settings.bulk_slots)
     stopping = threading.Event()
     protection = protection_from(os.environ, here.telemetry)
-    process = f"{os.uname().nodename}/{os.getpid()}/{here.runtime.token()}"
+    process = f"{os.uname().nodename}/{os.getpid()}"
     slots = [
         threading.Thread(
             target=Slot(

@@ -49,7 +49,8 @@ def _run(record: SQSRecord, context: LambdaContext) -> None:
     here = world(SERVICE)
     delivery = _delivery(record)
     worker = Worker(
-        name=f"{context.aws_request_id}/{record.message_id}",
+        # Not the request's id alone: it is Lambda's, which may use it twice.
+        name=f"{context.aws_request_id}/{here.runtime.token()}",
         deadline=here.runtime.now() + context.get_remaining_time_in_millis(),
     )
     try:

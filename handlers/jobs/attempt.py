@@ -47,7 +47,7 @@ class Worker:
     """What the rules need to know of the process they run in."""
 
     name: str
-    """Unique per process."""
+    """Unique per delivery: an attempt whose beginning got no reply is known by it."""
     stopping: Callable[[], bool] = lambda: False
     """True when the process was asked to end."""
     deadline: int | None = None

@@ -507,7 +507,8 @@ class Scenario:
             awake = process.asleep_until <= self.hub.now
             if self.running.get(process, 0) < SLOTS and not process.stopping and awake:
                 for delivery in queue.receive(1, 0):
-                    worker = Worker(process.name, stopping=lambda p=process: p.stopping)  # type: ignore[misc]
+                    name = f"{process.name}/{delivery.receipt}"
+                    worker = Worker(name, stopping=lambda p=process: p.stopping)  # type: ignore[misc]
                     self._start(process, delivery, worker, Lane.BULK)
                     return True
                 return False
