@@ -16,7 +16,7 @@ from .settings import DeploySettings
 _ABOVE: Final = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 _LATE_DISPATCH_MS: Final = 3 * 60_000
 """Recovery had two runs to send it, and could not."""
-_LATE_EFFECT_MS: Final = 10 * 60_000
+_LATE_MS: Final = 10 * 60_000
 """Past the time at which recovery meant to try it: it does not get round to all of them."""
 
 
@@ -77,7 +77,19 @@ class Monitoring(Construct):
                 f"{lane.capitalize()}EffectAge",
                 "Effects wait for recovery longer than they should.",
                 self._measure(Measure.EFFECT_AGE, lane, "Maximum"),
-                above=_LATE_EFFECT_MS,
+                above=_LATE_MS,
+                periods=3,
+            )
+            self._alarm(
+                f"{lane.capitalize()}EventsParked",
+                "The event bus or an address took no event of a job: see fairlane events list.",
+                self._measure(Measure.EVENTS_PARKED, lane, "Sum"),
+            )
+            self._alarm(
+                f"{lane.capitalize()}EventAge",
+                "Events of jobs wait for recovery longer than they should.",
+                self._measure(Measure.EVENT_AGE, lane, "Maximum"),
+                above=_LATE_MS,
                 periods=3,
             )
 

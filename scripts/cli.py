@@ -15,6 +15,7 @@ from .commands import (
     dlq,
     drift,
     effects,
+    events,
     jobs,
     lanes,
     local,
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(dlq.app, name="dlq")
 app.add_typer(effects.app, name="effects")
+app.add_typer(events.app, name="events")
 app.add_typer(local.app, name="local")
 app.add_typer(opensearch.app, name="opensearch")
 app.add_typer(tenants.app, name="tenants")

@@ -25,6 +25,9 @@ PARKED: Final = "parked"
 LEASE: Final = "lease"
 ADMIT: Final = "admit"
 EVENT: Final = "event"
+EVENT_PREFIX: Final = "EVENT#"
+PARKED_EVENT: Final = "parked_event"
+"""As PARKED is of effects."""
 CLEANUP: Final = "cleanup"
 OUTCOME_ROW: Final = "OUTCOME#"
 REFUSED_ROW: Final = "REFUSED#"
@@ -69,7 +72,7 @@ def effect_key(job_id: str, position: int) -> Key:
 
 
 def event_key(job_id: str, fence: int, what: str, listener: str) -> Key:
-    return Key(f"JOB#{job_id}", f"EVENT#{fence:016}#{what}#{listener}")
+    return Key(f"JOB#{job_id}", f"{EVENT_PREFIX}{fence:016}#{what}#{listener}")
 
 
 def refused_key(job_id: str, position: int, tries: int) -> Key:

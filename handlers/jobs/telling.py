@@ -1,23 +1,25 @@
 """Events that nobody has told yet: recovery tells them, later and later, and parks at last what a
-listener was asked to take too often. Who failed a moment ago is not asked, which counts for
-nothing."""
+listener was asked to take too often, until somebody asks for a replay. Who failed a moment ago is
+not asked, which counts for nothing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from . import items
+from . import items, undone
 from .errors import NotAsked, Transient
 from .events import ADDRESS, NotTaken, event_of, with_try
 from .measures import Measure
 from .model import Lane
-from .settle import carry_out
+from .settle import Rejected, carry_out
 from .store import Delete, Equals, Index, Update
-from .timing import backoff_ms, ms
+from .timing import SECOND, backoff_ms, ms
 from .transactions import Transaction
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .events import JobEvent
     from .ports import World
     from .store import Found, Item, When, Write
@@ -60,14 +62,15 @@ class Telling:
             world.telemetry.log("listener_crashed", job_id=event.job_id, error=error)
             self._again(claimed, mine, Transient(f"{type(error).__name__}: {error}"), lane)
             return False
-        self._write("event_told", Delete(event.place, when=mine))
+        _write(self.world, "event_told", Delete(event.place, when=mine))
         return True
 
     def _claim(self, event: JobEvent, at: int) -> tuple[JobEvent, int]:
         """Closes: two recovery runs, or the writer and recovery, on one event."""
         until = self.world.runtime.now() + ms(self.world.timing.effect_claim)
         when = (Equals(Index.DUE.sk, at), Equals("tries", event.tries))
-        self._write(
+        _write(
+            self.world,
             "claim_event",
             Update(event.place, set={Index.DUE.sk: until}, add={"tries": 1}, when=when),
         )
@@ -101,7 +104,7 @@ class Telling:
             "tries": event.tries,
             "put_off": put_off + 1,
         }
-        self._write("put_event_off", Update(event.place, set=later, when=when))
+        _write(world, "put_event_off", Update(event.place, set=later, when=when))
 
     def _again(self, event: JobEvent, mine: When, error: Transient, lane: Lane) -> None:
         world = self.world
@@ -116,24 +119,78 @@ class Telling:
             asked_ms=error.retry_after_ms,
         )
         later: Item = {Index.DUE.sk: world.runtime.now() + wait, "last_error": str(error)}
-        self._write("event_again", Update(event.place, set=later, when=mine))
+        _write(world, "event_again", Update(event.place, set=later, when=mine))
 
     def _park(self, event: JobEvent, mine: When, why: str, lane: Lane) -> None:
-        """It stays readable for as long as the job's history, and is not tried again."""
+        """It is kept for as long as the job's history, and not tried again until asked for."""
         world = self.world
         parked = Update(
             event.place,
             set={
                 "parked": True,
                 "last_error": why,
-                "expires_at_seconds": world.runtime.now() // 1000 + world.timing.history,
+                **items.due(
+                    items.PARKED_EVENT, event.job_id, world.runtime.now(), world.due_shards
+                ),
+                "expires_at_seconds": world.runtime.now() // SECOND + world.timing.history,
             },
-            remove=items.NOT_DUE,
             when=mine,
         )
-        self._write("park_event", parked)
+        _write(world, "park_event", parked)
         world.telemetry.count(Measure.EVENTS_PARKED, lane=lane)
         world.telemetry.log("event_parked", job_id=event.job_id, tenant=event.tenant, why=why)
 
-    def _write(self, action: str, write: Write) -> None:
-        carry_out(self.world, Transaction(action, {ROLE: write}), applied=lambda: False)
+
+# --- what was parked --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Untold:
+    """An event's row."""
+
+    event: JobEvent
+    parked: bool
+    error: str
+    since: int
+    """See ``undone``."""
+
+
+def untold_of_job(world: World, job_id: str) -> Iterator[Untold]:
+    """The job's open and parked events, the oldest first. Raises Transient."""
+    return map(_untold, undone.of_job(world, job_id, items.EVENT_PREFIX))
+
+
+def untold_of_all(world: World) -> Iterator[Untold]:
+    """Everybody's open and parked events, a moment behind. Raises Transient."""
+    return map(_untold, undone.of_kinds(world, items.PARKED_EVENT, items.EVENT))
+
+
+def unpark(world: World, event: JobEvent) -> bool:
+    """Tell a parked event again from its first try; false when somebody else did, or its history
+    is over. Raises Transient."""
+    now = world.runtime.now()
+    again = Update(
+        event.place,
+        set={
+            "tries": 0,
+            **items.due(items.EVENT, event.job_id, now, world.due_shards),
+            "expires_at_seconds": now // SECOND + world.timing.history,
+        },
+        remove=("parked", "put_off"),
+        when=(Equals("parked", True),),  # noqa: FBT003  the stored value
+    )
+    try:
+        _write(world, "unpark_event", again)
+    except Rejected:
+        return False
+    world.telemetry.log("event_replayed", job_id=event.job_id, tenant=event.tenant, key=event.key)
+    return True
+
+
+def _untold(found: Found) -> Untold:
+    parked = found.item.get("parked") is True
+    return Untold(event_of(found.item), parked, undone.error_of(found), undone.since(found))
+
+
+def _write(world: World, action: str, write: Write) -> None:
+    carry_out(world, Transaction(action, {ROLE: write}), applied=lambda: False)

@@ -98,13 +98,30 @@ def test_without_effects_there_is_no_such_endpoint(stack: Synthesised) -> None:
     assert not any(".events" in service for service in services)
 
 
-def test_parked_effects_raise_an_alarm_in_both_lanes(stack: Synthesised) -> None:
-    for lane in ("small", "bulk"):
-        alarm = stack.properties("CloudWatch::Alarm", f"{lane.capitalize()}EffectsParked")
-        [part] = alarm["Metrics"]
-        assert part["MetricStat"]["Metric"]["MetricName"] == "EffectsParked"
-        assert part["MetricStat"]["Metric"]["Dimensions"] == [{"Name": "lane", "Value": lane}]
-        assert (alarm["Threshold"], alarm["TreatMissingData"]) == (0, "notBreaching")
+@pytest.mark.parametrize("lane", ["small", "bulk"])
+@pytest.mark.parametrize("what", ["EffectsParked", "EventsParked"])
+def test_what_is_parked_raises_an_alarm_in_both_lanes(
+    stack: Synthesised, what: str, lane: str
+) -> None:
+    alarm = stack.properties("CloudWatch::Alarm", f"{lane.capitalize()}{what}")
+    [part] = alarm["Metrics"]
+    assert part["MetricStat"]["Metric"]["MetricName"] == what
+    assert part["MetricStat"]["Metric"]["Dimensions"] == [{"Name": "lane", "Value": lane}]
+    assert (alarm["Threshold"], alarm["TreatMissingData"]) == (0, "notBreaching")
+
+
+@pytest.mark.parametrize("lane", ["small", "bulk"])
+@pytest.mark.parametrize("what", ["EffectAge", "EventAge"])
+def test_what_recovery_does_not_get_round_to_raises_an_alarm(
+    stack: Synthesised, what: str, lane: str
+) -> None:
+    alarm = stack.properties("CloudWatch::Alarm", f"{lane.capitalize()}{what}")
+    [part] = alarm["Metrics"]
+    assert part["MetricStat"]["Metric"]["MetricName"] == what
+    assert part["MetricStat"]["Stat"] == "Maximum"
+    # Recovery comes by each minute: several runs in a row were too late.
+    assert alarm["Threshold"] >= 60_000
+    assert alarm["EvaluationPeriods"] > 1
 
 
 @pytest.mark.parametrize("given", [SEARCH, HOOK])

@@ -217,7 +217,6 @@ def test_an_event_is_tried_later_and_later_and_parked_at_last() -> None:
     [row] = rows(world)
     assert row["parked"] is True
     assert row["last_error"] == "down"
-    assert "due_pk" not in row
     assert world.telemetry.total(Measure.EVENTS_PARKED) == 1
 
 

@@ -1,0 +1,63 @@
+"""``fairlane events list|replay``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import typer
+
+from handlers.jobs.telling import Untold, unpark, untold_of_all, untold_of_job
+from scripts.local.state import DEFAULT_NAME
+from scripts.ops.deployment import Deployment, deployment
+
+from .outbox import AsJson, Name, OfJob, Stack, asking, say_replayed, show, standing
+
+app = typer.Typer(
+    help="What the event bus and the addresses of requests must still hear of jobs.",
+    no_args_is_help=True,
+)
+
+COLUMNS: Final = ("job", "event", "state", "listener", "to", "tries", "error")
+
+
+@app.command("list")
+def list_(
+    *, job: OfJob = None, stack: Stack = None, name: Name = DEFAULT_NAME, as_json: AsJson = False
+) -> None:
+    """Show open and parked events, with what went wrong last; changes nothing."""
+    here = deployment(stack, name)
+    with asking("events"):
+        rows = [_row(untold) for untold in _untold(here, job)]
+    show("events", rows, COLUMNS, as_json=as_json)
+
+
+@app.command()
+def replay(
+    *, job: OfJob = None, stack: Stack = None, name: Name = DEFAULT_NAME, as_json: AsJson = False
+) -> None:
+    """Let recovery tell parked events again, from their first try."""
+    here = deployment(stack, name)
+    with asking("events"):
+        parked = [untold.event for untold in _untold(here, job) if untold.parked]
+        replayed = sum(unpark(here.world, event) for event in parked)
+    say_replayed("events will be told again", replayed, as_json=as_json)
+
+
+def _untold(here: Deployment, job: str | None) -> Iterable[Untold]:
+    return untold_of_all(here.world) if job is None else untold_of_job(here.world, job)
+
+
+def _row(untold: Untold) -> dict[str, Any]:
+    event = untold.event
+    return {
+        "job": event.job_id,
+        "event": event.what.value,
+        "sequence": event.fence,
+        "tenant": event.tenant,
+        "listener": event.listener,
+        **({} if event.to is None else {"to": event.to}),
+        "tries": event.tries,
+        **standing(parked=untold.parked, since=untold.since),
+        "error": untold.error,
+    }

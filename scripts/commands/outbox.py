@@ -1,0 +1,75 @@
+"""What ``fairlane effects`` and ``fairlane events`` have in common: rows of the outbox."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from handlers.jobs.errors import FairlaneError
+from scripts.local.errors import LocalError
+
+SHOWN: Final = 100
+"""Rows of the table; --json has them all."""
+
+Stack: TypeAlias = Annotated[
+    str | None, typer.Option("--stack", help="A CloudFormation stack; the local one if left out.")
+]
+Name: TypeAlias = Annotated[str, typer.Option("--name", help="Which local stack.")]
+OfJob: TypeAlias = Annotated[str | None, typer.Option("--job", help="Only this job's.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="As one JSON object.")]
+
+Row: TypeAlias = Mapping[str, Any]
+
+
+@contextmanager
+def asking(what: str) -> Iterator[None]:
+    """Raises LocalError, saying what cannot be read and why."""
+    try:
+        yield
+    except FairlaneError as error:
+        raise LocalError(f"the {what} cannot be read: {error}") from error
+
+
+def standing(*, parked: bool, since: int) -> dict[str, str]:
+    """What a row says of whether and when it is tried again."""
+    at = datetime.fromtimestamp(since / 1000, tz=UTC).isoformat(timespec="seconds")
+    return {"state": "parked", "since": at} if parked else {"state": "open", "next": at}
+
+
+def show(what: str, rows: Sequence[Row], columns: Sequence[str], *, as_json: bool) -> None:
+    """Print the rows: all as JSON, or the first as a table of these columns."""
+    counts = Counter(row["state"] for row in rows)
+    if as_json:
+        print(json.dumps({"open": counts["open"], "parked": counts["parked"], what: rows}))
+        return
+    print(f"{counts['parked']} parked, {counts['open']} open")
+    if not rows:
+        return
+    table = Table(*columns)
+    for row in rows[:SHOWN]:
+        table.add_row(*(_cell(row.get(column)) for column in columns))
+    Console().print(table)
+    if len(rows) > SHOWN:
+        print(f"and {len(rows) - SHOWN} more; --json shows all")
+
+
+def _cell(value: object) -> Text:
+    if isinstance(value, Mapping):
+        return Text(", ".join(value))
+    return Text("" if value is None else str(value))
+
+
+def say_replayed(what: str, count: int, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"replayed": count}))
+    else:
+        print(f"{count} {what} within about a minute")

@@ -1,0 +1,95 @@
+"""Parked events are found, and told again when somebody asks for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from handlers.jobs import items
+from handlers.jobs.errors import Transient
+from handlers.jobs.events import ADDRESS, EVENT_BUS, NotTaken
+from handlers.jobs.limits import Limits
+from handlers.jobs.store import Delete
+from handlers.jobs.telling import unpark, untold_of_all, untold_of_job
+from tests.unit.test_events import HOOK, Ear, new_job, recover, rows, world_of
+
+if TYPE_CHECKING:
+    from tests.support.world import MemoryWorld
+
+
+def parked(count: int = 1, ear: Ear | None = None) -> tuple[MemoryWorld, Ear]:
+    """A world in which nobody took that jobs were created."""
+    bus = ear or Ear(fails=NotTaken("answered 410"))
+    world = world_of(bus=bus)
+    for n in range(count):
+        new_job(world, f"s{n}")
+    recover(world)
+    return world, bus
+
+
+def test_what_was_given_up_is_listed_with_the_reason() -> None:
+    world, _ = parked(5)
+    job = new_job(world, "another", notify={"url": HOOK})
+    everybody = list(untold_of_all(world))
+    assert sum(untold.parked for untold in everybody) == 5
+    assert {(u.error, u.event.listener) for u in everybody if u.parked} == {
+        ("answered 410", EVENT_BUS)
+    }
+    assert all(0 < untold.since <= world.runtime.now() for untold in everybody if untold.parked)
+    mine = list(untold_of_job(world, job.id))
+    assert [(u.event.listener, u.event.to, u.parked) for u in mine] == [
+        (ADDRESS, HOOK, False),
+        (EVENT_BUS, None, False),
+    ]
+
+
+def test_a_replay_tells_it_and_leaves_no_row() -> None:
+    world, bus = parked(3)
+    bus.fails = None
+    before = len(bus.heard)
+    assert all(unpark(world, untold.event) for untold in list(untold_of_all(world)))
+    assert not any(untold.parked for untold in untold_of_all(world))
+    recover(world, seconds=0)
+    assert len(bus.heard) - before == 3
+    assert not rows(world)
+    assert list(untold_of_all(world)) == []
+
+
+def test_a_replay_that_fails_again_is_parked_again_after_as_many_tries() -> None:
+    bus = Ear(fails=Transient("down"))
+    world = world_of(Limits(max_effect_tries=3), bus=bus)
+    new_job(world)
+    for _ in range(6):
+        recover(world, seconds=1000)
+    asked = bus.asked
+    [untold] = untold_of_all(world)
+    assert unpark(world, untold.event)
+    [row] = rows(world)
+    assert "expires_at_seconds" not in row  # like every other row: only what is parked may go
+    for _ in range(6):
+        recover(world, seconds=1000)
+    assert bus.asked - asked == 3
+    [again] = untold_of_all(world)
+    assert (again.parked, again.error) == (True, "down")
+
+
+def test_recovery_leaves_what_is_parked_alone() -> None:
+    world, bus = parked()
+    asked = bus.asked
+    recover(world, seconds=100_000)
+    assert bus.asked == asked
+    [row] = rows(world)
+    assert str(row["due_pk"]).startswith(items.PARKED_EVENT)
+
+
+def test_two_at_once_tell_it_once() -> None:
+    world, _ = parked()
+    [untold] = untold_of_all(world)
+    assert [unpark(world, untold.event) for _ in range(2)] == [True, False]
+
+
+def test_one_whose_history_is_over_meanwhile_does_not_come_back() -> None:
+    world, _ = parked()
+    [untold] = untold_of_all(world)
+    world.store.transact("expired", [Delete(untold.event.place)])
+    assert not unpark(world, untold.event)
+    assert not rows(world)
