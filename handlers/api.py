@@ -161,11 +161,17 @@ def list_lanes() -> Response[str]:
 
 @app.get("/v1/openapi.json")
 def openapi() -> Response[str]:
-    from .web.document import packaged  # noqa: PLC0415
+    from .web.document import served  # noqa: PLC0415
 
     _tenant(Scope.READ)
     _query()
-    return raw(HTTPStatus.OK, packaged(), _request_id())
+    asked = callers().settings
+    text = served(
+        asked.caller_auth,
+        scopes=asked.caller_enforce_scopes,
+        max_ids=work_settings().limits.max_inline_ids,
+    )
+    return raw(HTTPStatus.OK, text, _request_id())
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:

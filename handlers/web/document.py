@@ -1,14 +1,39 @@
-"""The OpenAPI document, as it was generated and committed beside this module."""
+"""The OpenAPI document: as generated and committed beside this module, and as one is served."""
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 FILE: Final = Path(__file__).with_name("openapi.json")
+TOKEN: Final = "token"  # noqa: S105  a name
+IAM: Final = "iam"
+"""The security schemes, by the names that ``CallerSettings.caller_auth`` has for them."""
 
 
 @cache
 def packaged() -> str:
     return FILE.read_text(encoding="utf-8")
+
+
+@cache
+def served(scheme: str, *, scopes: bool, max_ids: int) -> str:
+    """What a deployment says of itself.
+
+    scheme: how it asks who calls. scopes: whether a token needs some. max_ids: of one request.
+    """
+    made = json.loads(packaged())
+    parts = made["components"]
+    parts["securitySchemes"] = {scheme: parts["securitySchemes"][scheme]}
+    parts["schemas"]["JobRequest"]["properties"]["ids"]["maxItems"] = max_ids
+    for path in made["paths"].values():
+        for operation in path.values():
+            [needed] = [each[scheme] for each in operation["security"] if scheme in each]
+            operation["security"] = [{scheme: needed if scopes else []}]
+    return json_text(made)
+
+
+def json_text(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

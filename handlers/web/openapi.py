@@ -1,18 +1,20 @@
 """The OpenAPI 3.1 document, generated: the models say what goes in and out, ``routes`` says where.
 
-``make openapi`` writes it beside this module, from where it is served as it is.
+``make openapi`` writes it beside this module; ``document`` serves from it what a deployment has.
 """
 
 from __future__ import annotations
 
-import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.json_schema import models_json_schema
 
-from ..jobs.requests import SELECTIONS
+from ..jobs.limits import Limits
+from ..jobs.requests import SELECTIONS, JobRequest
+from ..jobs.sizes import BODY
 from . import schemas
+from .document import IAM, TOKEN, json_text
 from .routes import JOB_ID, ROUTES, TEXT
 
 if TYPE_CHECKING:
@@ -31,12 +33,29 @@ ALWAYS: Final = (
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     HTTPStatus.TOO_MANY_REQUESTS,
     HTTPStatus.INTERNAL_SERVER_ERROR,
     HTTPStatus.SERVICE_UNAVAILABLE,
     HTTPStatus.GATEWAY_TIMEOUT,
 )
 """Problems every route can answer with."""
+FIREWALL: Final = frozenset(
+    {HTTPStatus.FORBIDDEN, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.TOO_MANY_REQUESTS}
+)
+"""What the web firewall answers with, before the API hears of a request."""
+SCHEMES: Final = {
+    TOKEN: {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+    # As API Gateway writes it: OpenAPI has no kind of its own for signed requests.
+    IAM: {
+        "type": "apiKey",
+        "name": "Authorization",
+        "in": "header",
+        "x-amazon-apigateway-authtype": "awsSigv4",
+        "description": "Signed with AWS Signature Version 4, for the service execute-api.",
+    },
+}
+"""A deployment has one of them."""
 
 
 def document() -> Schema:
@@ -51,22 +70,21 @@ def document() -> Schema:
             "version": VERSION,
             "description": "Bulk jobs with lanes: small jobs start at once, whatever else runs. "
             "Every answer has an X-Request-Id; errors are problems (RFC 9457) with a stable code. "
-            "A deployment may ask for signatures of IAM instead of tokens.",
+            "A deployment asks for tokens or for signatures of IAM; what it serves as this "
+            "document names the one it asks for, and its own limits.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "paths": paths,
         "components": {
             "schemas": _schemas(),
-            "securitySchemes": {
-                "token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
-            },
+            "securitySchemes": SCHEMES,
         },
     }
 
 
 def text() -> str:
-    """As it is committed and served."""
-    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+    """As it is committed."""
+    return json_text(document())
 
 
 # --- parts ------------------------------------------------------------------------------------
@@ -79,7 +97,7 @@ def _operation(route: Route) -> Schema:
     operation: Schema = {
         "operationId": route.name,
         "summary": route.summary,
-        "security": [{"token": [route.scope.value]}],
+        "security": [{TOKEN: [route.scope.value]}, {IAM: []}],
         "parameters": [parameter.as_json() for parameter in parameters],
         "responses": {
             **{str(status.value): _answer(route, status) for status in sorted(route.answers)},
@@ -92,6 +110,11 @@ def _operation(route: Route) -> Schema:
             "required": True,
             "content": {"application/json": {"schema": schema}},
         }
+    if route.body is JobRequest:
+        operation["requestBody"]["description"] = (
+            f"At most {BODY:,} bytes as they are sent. What has more, or more ids than fit, is "
+            "answered with 413: send a file, see POST /v1/uploads."
+        )
     return operation
 
 
@@ -110,10 +133,13 @@ def _answer(route: Route, status: HTTPStatus) -> Schema:
 
 
 def _problem(status: HTTPStatus) -> Schema:
+    content = {"application/problem+json": {"schema": _ref(schemas.ProblemAnswer)}}
+    if status in FIREWALL:
+        content["application/json"] = {"schema": _ref(schemas.FirewallAnswer)}
     return {
         "description": status.phrase,
         "headers": {"X-Request-Id": {"schema": TEXT}},
-        "content": {"application/problem+json": {"schema": _ref(schemas.ProblemAnswer)}},
+        "content": content,
     }
 
 
@@ -126,11 +152,13 @@ def _schemas() -> Schema:
     made: Schema = definitions["$defs"]
     _left_out(made)
     made["JobRequest"]["oneOf"] = [{"required": [name]} for name in SELECTIONS]
+    made["JobRequest"]["properties"]["ids"]["maxItems"] = Limits().max_inline_ids
     return dict(sorted(made.items()))
 
 
 def _models() -> Iterable[tuple[type[BaseModel], JsonSchemaMode]]:
     yield schemas.ProblemAnswer, "serialization"
+    yield schemas.FirewallAnswer, "serialization"
     yield schemas.Preview, "serialization"
     for route in ROUTES:
         if route.body is not None:

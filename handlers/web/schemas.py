@@ -216,6 +216,17 @@ class ActiveJob(BaseModel):
     url: str
 
 
+class FirewallAnswer(BaseModel):
+    """A request that the web firewall refused: the API has not heard of it."""
+
+    type: str
+    title: str
+    status: int
+    code: Literal["too_large", "refused", "too_many_requests"]
+    detail: str
+    answered_by: Literal["waf"]
+
+
 class ProblemAnswer(BaseModel):
     """RFC 9457, with a stable code."""
 
@@ -235,7 +246,7 @@ class ProblemAnswer(BaseModel):
         default=None, description="Of insufficient_scope: the one that is missing."
     )
     fields: list[str] | None = Field(default=None, description="The record fields it is about.")
-    answered_by: str | None = Field(
+    answered_by: Literal["waf"] | None = Field(
         default=None, description="Who refused it, where it was not the API itself."
     )
     instance: str | None = None

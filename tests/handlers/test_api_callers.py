@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from handlers import api
+from handlers.jobs.limits import Limits
 from handlers.settings import CallerSettings, SettingsError
 from handlers.web.routes import ROUTES
-from tests.handlers.deployment import TENANT, job, rest_event
+from tests.handlers.deployment import TENANT, deployed, job, rest_event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -161,3 +162,51 @@ def test_a_tokens_context_is_nothing_to_iam_and_a_signature_nothing_to_tokens(
 def test_settings_that_let_in_nobody_or_anybody_are_refused(env: dict[str, str]) -> None:
     with pytest.raises(SettingsError):
         CallerSettings.from_env({f"FAIRLANE_CALLER_{name}": value for name, value in env.items()})
+
+
+# --- what the document says of it -------------------------------------------------------------
+
+
+def needed(document: Any) -> dict[str, Any]:
+    """What each operation asks for, by its name."""
+    return {
+        operation["operationId"]: operation["security"]
+        for path in document["paths"].values()
+        for operation in path.values()
+    }
+
+
+def test_a_deployment_with_tokens_says_which_scope_each_route_needs(stack: Deployment) -> None:
+    served = stack.call("GET", "/v1/openapi.json").body
+    assert served["components"]["securitySchemes"].keys() == {"token"}
+    assert needed(served) == {route.name: [{"token": [route.scope.value]}] for route in ROUTES}
+
+
+def test_a_deployment_without_scopes_says_so(
+    stack: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLANE_CALLER_ENFORCE_SCOPES", "False")
+    api.callers.cache_clear()
+    served = stack.call("GET", "/v1/openapi.json", scopes="").body
+    assert needed(served) == {route.name: [{"token": []}] for route in ROUTES}
+    api.callers.cache_clear()
+
+
+def test_a_deployment_with_iam_asks_for_signatures_and_no_token(signed: Deployment) -> None:
+    context = rest_event("GET", "/v1/openapi.json", tenant=None)["requestContext"]
+    context["identity"]["userArn"] = SESSION
+    served = signed.call("GET", "/v1/openapi.json", requestContext=context).body
+    [(name, scheme)] = served["components"]["securitySchemes"].items()
+    assert (name, scheme["x-amazon-apigateway-authtype"]) == ("iam", "awsSigv4")
+    assert needed(served) == {route.name: [{"iam": []}] for route in ROUTES}
+
+
+def test_the_ids_of_a_request_are_as_many_as_the_deployment_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with deployed(monkeypatch, limits=Limits(max_inline_ids=3)) as stack:
+        served = stack.call("GET", "/v1/openapi.json").body
+        most = served["components"]["schemas"]["JobRequest"]["properties"]["ids"]["maxItems"]
+        ids = [f"r{n}" for n in range(most + 1)]
+        assert stack.create(ids[:-1]).status == 202
+        assert stack.create(ids, "another").status == 413

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from handlers.jobs.sizes import BODY, BODY_AT_WAF, WAF_BODY_RULE
 from infra.waf_statements import at_most
+from tests.support.openapi import check_answer
 
 from .synthesis import Synthesised, referred, settings_of, synthesise
 from .waf_model import Request, Verdict, judge
@@ -240,6 +241,8 @@ def test_every_refusal_tells_why(stack: Synthesised) -> None:
             problem = json.loads(body["Content"])
             assert problem["status"] == custom["ResponseCode"]
             assert (problem["answered_by"], body["ContentType"]) == ("waf", "APPLICATION_JSON")
+            told = {"content-type": "application/json", "x-request-id": ""}
+            check_answer("GET", "/v1/jobs", problem["status"], told, problem)
     large = judge(acl, request("POST", JOBS[0], BODY_AT_WAF + 1))
     assert "POST /v1/uploads" in acl["CustomResponseBodies"][large.answer]["Content"]
 

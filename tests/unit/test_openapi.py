@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from handlers import api
+from handlers.jobs.limits import Limits
 from handlers.jobs.requests import JobRequest
+from handlers.jobs.sizes import BODY
 from handlers.web.document import packaged
 from handlers.web.openapi import document, text
 from handlers.web.routes import ROUTES
@@ -61,6 +63,21 @@ def test_a_request_selects_in_exactly_one_way() -> None:
     assert [part["required"] for part in schema["oneOf"]] == [["ids"], ["upload_id"], ["query"]]
     assert set(schema["properties"]) == set(JobRequest.model_fields)
     assert schema["additionalProperties"] is False
+
+
+def test_both_limits_of_a_request_are_stated() -> None:
+    made = document()
+    ids = made["components"]["schemas"]["JobRequest"]["properties"]["ids"]
+    assert ids["maxItems"] == Limits().max_inline_ids
+    assert f"{BODY:,} bytes" in made["paths"]["/v1/jobs"]["post"]["requestBody"]["description"]
+
+
+def test_either_scheme_opens_every_route() -> None:
+    made = document()
+    for route in ROUTES:
+        security = made["paths"][route.path][route.method]["security"]
+        assert security == [{"token": [route.scope.value]}, {"iam": []}]
+    assert made["components"]["securitySchemes"].keys() == {"token", "iam"}
 
 
 @pytest.mark.parametrize(
