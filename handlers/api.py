@@ -165,12 +165,7 @@ def openapi() -> Response[str]:
 
     _tenant(Scope.READ)
     _query()
-    asked = callers().settings
-    text = served(
-        asked.caller_auth,
-        scopes=asked.caller_enforce_scopes,
-        max_ids=work_settings().limits.max_inline_ids,
-    )
+    text = served(callers().settings, work_settings().limits)
     return raw(HTTPStatus.OK, text, _request_id())
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from ..jobs.limits import Limits
+    from ..settings import CallerSettings
 
 FILE: Final = Path(__file__).with_name("openapi.json")
 TOKEN: Final = "token"  # noqa: S105  a name
@@ -18,12 +22,14 @@ def packaged() -> str:
     return FILE.read_text(encoding="utf-8")
 
 
-@cache
-def served(scheme: str, *, scopes: bool, max_ids: int) -> str:
-    """What a deployment says of itself.
+def served(caller: CallerSettings, limits: Limits) -> str:
+    """What a deployment with these settings says of itself."""
+    scopes = caller.caller_enforce_scopes
+    return _made(caller.caller_auth, scopes=scopes, max_ids=limits.max_inline_ids)
 
-    scheme: how it asks who calls. scopes: whether a token needs some. max_ids: of one request.
-    """
+
+@cache
+def _made(scheme: str, *, scopes: bool, max_ids: int) -> str:
     made = json.loads(packaged())
     parts = made["components"]
     parts["securitySchemes"] = {scheme: parts["securitySchemes"][scheme]}
