@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from . import starting
 from .bootstrap import world
 from .jobs.recover import Recovery
+from .jobs.shards import noting_shards
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -23,7 +24,8 @@ def handler(_event: object, context: LambdaContext) -> dict[str, int]:
     def out_of_time() -> bool:
         return context.get_remaining_time_in_millis() < RESERVE_MS
 
-    return Recovery(world(SERVICE, addresses=True), out_of_time).run()
+    here = noting_shards(world(SERVICE, addresses=True))
+    return Recovery(here, out_of_time).run()
 
 
 if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:

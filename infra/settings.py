@@ -158,8 +158,8 @@ class DeploySettings(Part):
     effects: DeployEffects = DeployEffects()
     query: QuerySettings = QuerySettings()
     due_shards: int = Field(default=4, ge=1, le=64)
-    """Index partitions of each kind of row that recovery looks for. Never lower it while jobs are
-    open: rows of a partition that is gone are not found any more."""
+    """Index partitions of each kind of row that recovery looks for. It goes on looking at as many
+    as there ever were."""
     architecture: Literal["arm64", "x86_64"] = "arm64"
     python: Literal["3.13"] = "3.13"
     log_level: Literal["DEBUG", "INFO", "WARNING"] = "INFO"

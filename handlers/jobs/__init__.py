@@ -6,10 +6,11 @@ The protocol, in the order to read it:
 2. every write with the race it closes: ``transactions``, ``placing``, ``leaving``; ``settle``
    carries them out until their outcome is known
 3. a job's life: ``submit``, ``run`` (what a delivery finds), ``attempt``, ``chunks``, ``ending``
-4. beside it: ``heartbeat``, ``control`` (cancel, pause, resume, retry), ``recover``
+4. beside it: ``heartbeat``, ``control`` (cancel, pause, resume, retry), ``recover`` (``shards``)
 
 Around it, each for itself: which records (``requests``, ``filters``, ``uploads``, ``preparing``,
-``traversal``, ``sources``), what the outside hears (``effects``, ``effect_rows``, ``events``), a
-tenant's limits (``tenants``), results of single records (``results``, ``report``), dead letters
-(``redrive``), and the numbers: ``timing``, ``limits``, ``sizes``.
+``traversal``, ``sources``), what the outside hears (``effects``, ``effect_rows``, ``events``,
+``telling``; ``undone`` for who asks), a tenant's limits (``tenants``), results of single records
+(``results``, ``report``), dead letters (``redrive``), and the numbers: ``timing``, ``limits``,
+``sizes``.
 """

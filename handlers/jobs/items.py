@@ -32,6 +32,7 @@ CLEANUP: Final = "cleanup"
 OUTCOME_ROW: Final = "OUTCOME#"
 REFUSED_ROW: Final = "REFUSED#"
 COUNTS: Final = frozenset(Counts.model_fields)
+SHARDS: Final = Key("DEPLOYMENT", "SHARDS")
 
 
 def safe(text: str) -> str:

@@ -13,7 +13,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from handlers import bootstrap
 from handlers.aws.lane_queue import SqsLaneQueue
+from handlers.jobs.errors import FairlaneError
 from handlers.jobs.model import Lane
+from handlers.jobs.shards import with_every_shard
 from handlers.settings import PREFIX, SettingsError
 from scripts.local.errors import LocalError
 from scripts.local.ministack import CREDENTIALS, REGION
@@ -46,7 +48,7 @@ def deployment(stack: str | None, local: str) -> Deployment:
         stack = attached.deployed.stack
     try:
         return _read(stack)
-    except (BotoCoreError, ClientError) as error:
+    except (BotoCoreError, ClientError, FairlaneError) as error:
         raise LocalError(f"the stack {stack!r} cannot be read: {error}") from error
     except SettingsError as error:
         raise LocalError(
@@ -59,7 +61,7 @@ def _read(stack: str) -> Deployment:
     [described] = cloudformation.describe_stacks(StackName=stack)["Stacks"]
     outputs = {each["OutputKey"]: each["OutputValue"] for each in described.get("Outputs", [])}
     os.environ.update(_environment(stack))
-    world = replace(bootstrap.world("operator"), telemetry=Quiet())
+    world = with_every_shard(replace(bootstrap.world("operator"), telemetry=Quiet()))
     sqs = boto3.client("sqs")
     queues = {lane: SqsLaneQueue(sqs, outputs[name]) for lane, name in DEAD_LETTERS.items()}
     return Deployment(world, queues, outputs)
