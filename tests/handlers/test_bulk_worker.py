@@ -21,7 +21,7 @@ from handlers.jobs.requests import accept, parse
 from handlers.jobs.run import on_message
 from handlers.jobs.states import State
 from handlers.jobs.submit import Busy, Created, Outcome, submit
-from handlers.memory.record_store import MemoryRecordStore
+from handlers.memory.job_store import MemoryStore
 from handlers.memory.telemetry import MemoryTelemetry
 from handlers.slots import Slot
 from tests.handlers.deployment import TENANT, job
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from handlers.jobs.model import Job
     from handlers.jobs.outcomes import Decision
     from handlers.jobs.ports import Delivery, Depth, World
+    from handlers.jobs.store import Write
     from handlers.memory.lane_queue import MemoryLaneQueue
 
 CHUNK = 10
@@ -175,17 +176,18 @@ def test_c21_a_stop_ends_at_the_chunk_boundary_and_gives_the_attempt_back(
     """C11 with it: the subject stays taken, so nobody runs beside the resumed job."""
     ids = bench.fill(4 * CHUNK)
     running = bench.job(ids)
-    chunks: list[Sequence[str]] = []
-    read = MemoryRecordStore.read
+    chunks: list[Sequence[Write]] = []
+    transact = MemoryStore.transact
 
-    def stop_in_chunk(self: MemoryRecordStore, tenant: str, wanted: Sequence[str]) -> object:
-        chunks.append(wanted)
-        if len(chunks) == boundary:
-            bench.stopping.set()
-        return read(self, tenant, wanted)
+    def stop_in_chunk(self: MemoryStore, action: str, writes: Sequence[Write]) -> None:
+        if action == "commit_chunk":
+            chunks.append(writes)
+            if len(chunks) == boundary:
+                bench.stopping.set()
+        transact(self, action, writes)
 
     with monkeypatch.context() as watched:
-        watched.setattr(MemoryRecordStore, "read", stop_in_chunk)
+        watched.setattr(MemoryStore, "transact", stop_in_chunk)
         bench.serve()
     stopped = bench.now(running)
     done = boundary * CHUNK
