@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..jobs.model import Record
     from ..jobs.ports import Runtime
     from ..jobs.record_schema import RecordSchema
-    from ..jobs.store import Value, Write
+    from ..jobs.store import Delete, Update, Value, Write
     from .attributes import Attributes
 
 MAX_READ: Final = 100
@@ -64,10 +64,16 @@ class DynamoRecordStore:
         return found
 
     def change(self, record: Record, fields: Mapping[str, Value], job_id: str) -> Write:
-        return self._calls.ahead(self._schema.change(record, fields, job_id))
+        return self._encoded(self._schema.change(record, fields, job_id))
 
     def remove(self, record: Record, job_id: str) -> Write:
-        return self._calls.ahead(self._schema.remove(record, job_id))
+        return self._encoded(self._schema.remove(record, job_id))
+
+    def _encoded(self, write: Update | Delete) -> Write:
+        # This may be a chunk that is read ahead. The thread that commits another one is waited for
+        # by the database, and gets the interpreter between two records, not after its 5 ms.
+        self._runtime.sleep(0)
+        return self._calls.ahead(write)
 
     def _key(self, tenant: str, record_id: str) -> Attributes:
         return encode({self._schema.tenant: tenant, self._schema.id: record_id})

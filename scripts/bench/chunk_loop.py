@@ -31,7 +31,7 @@ from .jobs import TENANT, load, queued
 AT_LEAST: Final = 0.85
 CHUNK: Final = 96
 CHUNKS: Final = 100
-ROUNDS: Final = 4
+ROUNDS: Final = 6
 
 
 def run(steps: Steps) -> Measured:
