@@ -62,8 +62,7 @@ def run(steps: Steps) -> Measured:
         figures={
             "records/s of the chunk loop": median(ours),
             "records/s of a bare loop": median(theirs),
-            # What no loop that looks at its records before it changes them can be faster than,
-            # where one process serves both calls.
+            # One call after another; the chunk loop reads while it commits.
             "records/s of a bare loop that also reads": median(reading),
         },
     )
