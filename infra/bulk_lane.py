@@ -89,8 +89,10 @@ class BulkLane(Construct):
         task.add_container(
             "worker",
             image=_image(settings),
-            # Exec form, so that Python itself gets SIGTERM.
+            # Exec form, so that Python itself gets SIGTERM; as process 1 it would not hear one
+            # that comes before its handler is set.
             entry_point=list(COMMAND),
+            linux_parameters=ecs.LinuxParameters(self, "Process", init_process_enabled=True),
             environment={**environment, **powertools_env(settings)},
             stop_timeout=Duration.seconds(settings.timing.stop_timeout),
             logging=ecs.LogDrivers.aws_logs(

@@ -90,6 +90,8 @@ def test_the_worker_gets_the_signal_and_the_whole_stop_time(stack: Synthesised) 
     # Exec form: with a shell in between, Python never hears SIGTERM.
     assert worker["EntryPoint"] == ["python", "-m", "handlers.bulk_worker"]
     assert "Command" not in worker
+    # An init process hands signals on: process 1 has no default for SIGTERM and would miss one.
+    assert worker["LinuxParameters"]["InitProcessEnabled"] is True
     assert worker["StopTimeout"] == 120
 
 
