@@ -23,7 +23,7 @@ from .transactions import JOB, LEASE, Transaction
 
 if TYPE_CHECKING:
     from .ports import World
-    from .store import Condition, Item, Key, When, Write
+    from .store import Item, Key, When, Write
 
 # A job that was asked to cancel or pause takes the edge it was on.
 WAY_OUT: Final = {
@@ -97,16 +97,17 @@ class _Burying:
 
     def bury(self) -> Burial:
         state = _state(self.item)
-        before = as_stored(self.item, "state")
+        before: When = (as_stored(self.item, "state"), *_as_counted(self.item))
         for after in WAY_OUT.get(state, ()) if state else (State.FAILED,):
             if not self._move(state, before, after):
                 return Burial.MOVED
-            state, before = after, Equals("state", after.value)
+            state, before = after, (Equals("state", after.value),)
         return Burial.DONE if self._release(before) else Burial.MOVED
 
-    def _move(self, state: State | None, before: Condition, after: State) -> bool:
+    def _move(self, state: State | None, before: When, after: State) -> bool:
         """Closes: burying what somebody has begun or resumed since it was read (the fence rises
-        with each attempt), or whose worker has beaten since."""
+        with each attempt), or whose worker has beaten since, and giving back the place in line of
+        a held job that was admitted since (no fence rises)."""
         if state is not None:
             reason_for(state, after)
         ended = self._ended() if after.terminal else {}
@@ -115,7 +116,7 @@ class _Burying:
                 items.job_key(self.job_id),
                 set={"state": after.value, "message": self.why, "has_slot": False, **ended},
                 remove=(*items.NOT_HELD, *items.NOT_DUE),
-                when=(before, as_stored(self.item, "fence")),
+                when=(*before, as_stored(self.item, "fence")),
             )
         }
         if self.lease is not None:
@@ -158,13 +159,13 @@ class _Burying:
             return {}
         return event_rows(self.world, job, Happened.ENDED)
 
-    def _release(self, before: Condition) -> bool:
+    def _release(self, before: When) -> bool:
         """Free the subject if the job still holds it. Closes: a retry by somebody who can read
         the job taking the subject again."""
         if self.lease is None:
             return True
         writes: dict[str, Write] = {
-            JOB: Check(items.job_key(self.job_id), when=(before, as_stored(self.item, "fence"))),
+            JOB: Check(items.job_key(self.job_id), when=(*before, as_stored(self.item, "fence"))),
             LEASE: Update(
                 self.lease.key,
                 remove=("job_id", "expires_at", *items.NOT_DUE),
@@ -211,6 +212,11 @@ def _lease_key(item: Item) -> Key | None:
 def _lease(world: World, job_id: str, key: Key) -> _Held | None:
     item = insist(world, lambda: world.store.get(key))
     return None if item is None or item.get("job_id") != job_id else _Held(key, item)
+
+
+def _as_counted(item: Item) -> When:
+    """The counters hold for the job what they did when it was read (``_counts``)."""
+    return (as_stored(item, "has_slot"), as_stored(item, "waiting_reason"))
 
 
 def _counts(item: Item, state: State | None, after: State) -> dict[str, Write]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 SMALL: Final = Lane.SMALL
 NEWER: Final = {"waiting_reason": "a reason of a newer version"}
+NEWER_LABELS: Final = {"labels": "what a newer version makes of them"}
 
 
 def write(world: MemoryWorld, transaction: Transaction) -> None:
@@ -194,6 +195,19 @@ def test_a_beat_that_arrives_late_keeps_the_job() -> None:
     store.meddle = lambda: write(world, transactions.beat(world, job))
     assert isinstance(run_next(world, SMALL), KeepMessage)
     assert raw(world, job)["state"] == State.RUNNING
+
+
+def test_a_held_job_that_is_admitted_meanwhile_keeps_the_slot_it_was_given() -> None:
+    """State and fence are the same before and after; what the counters hold for it is not."""
+    world, store = meddled("bury")
+    world = replace(world, limits=world.limits.model_copy(update={"tenant_slots_small": 1}))
+    first, waits = (new_job(world, ["a"], subject) for subject in ("first", "waits"))
+    as_read = {**raw(world, waits), **NEWER_LABELS}
+    store.meddle = lambda: control.cancel(world, TENANT, first.id)
+    assert bury(world, waits.id, as_read, "of a newer version") is Burial.MOVED
+    assert now(world, waits).has_slot
+    slots = store.get(items.slots_key(TENANT, SMALL)) or {}
+    assert (slots["in_flight"], slots["held"]) == (1, 0)
 
 
 def test_a_subject_that_a_retry_took_again_meanwhile_is_not_freed() -> None:
