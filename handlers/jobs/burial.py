@@ -168,6 +168,7 @@ class _Burying:
             JOB: Check(items.job_key(self.job_id), when=(*before, as_stored(self.item, "fence"))),
             LEASE: Update(
                 self.lease.key,
+                set=readable_fence(self.world, self.lease.item, self.item),
                 remove=("job_id", "expires_at", *items.NOT_DUE),
                 when=self.lease.mine,
             ),
@@ -212,6 +213,16 @@ def _lease_key(item: Item) -> Key | None:
 def _lease(world: World, job_id: str, key: Key) -> _Held | None:
     item = insist(world, lambda: world.store.get(key))
     return None if item is None or item.get("job_id") != job_id else _Held(key, item)
+
+
+def readable_fence(world: World, lease: Item, holder: Item) -> Item:
+    """What to set on a lease that is freed. A fence that cannot be read starts from its holder's or
+    the clock again, like a subject's first: no job could ever be above it, and nobody could take
+    the subject."""
+    if isinstance(lease.get("fence"), int):
+        return {}
+    known, now = holder.get("fence"), world.runtime.now()
+    return {"fence": max(known, now) if isinstance(known, int) else now}
 
 
 def _as_counted(item: Item) -> When:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from . import effect_rows, effects, items, placing
-from .burial import Burial, bury
+from .burial import Burial, bury, readable_fence
 from .cleanup import clean_up, release_if_held
 from .dispatching import forget, send_now
 from .ending import admit_held, end_job, pause_job
@@ -219,6 +219,7 @@ class Recovery:
         """The holder's item does not exist; nobody will ever release this."""
         free = Update(
             key,
+            set=readable_fence(self.world, lease, {}),
             remove=("job_id", "expires_at", *items.NOT_DUE),
             when=(as_stored(lease, "job_id"), as_stored(lease, "fence")),
         )

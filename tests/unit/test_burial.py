@@ -250,6 +250,10 @@ def test_a_job_whose_lease_cannot_be_read_lets_go_of_its_subject(by: str, broken
         assert isinstance(run_next(world, SMALL), DeleteMessage)
     assert buried(world, job)
     assert freed(world, job)
+    made = create(world, ["a"])
+    assert isinstance(made, Created)
+    assert made.job.fence > job.fence
+    assert items.lease_of(lease(world, job)).fence == made.job.fence
 
 
 def test_a_lease_without_a_fence_is_freed_with_its_job() -> None:
@@ -291,3 +295,4 @@ def test_an_orphaned_lease_that_cannot_be_read_is_freed() -> None:
     world.runtime.sleep(ms(SHORT.lost_after))
     Recovery(world).run()
     assert "job_id" not in lease(world, job)
+    assert isinstance(create(world, ["a"]), Created)
