@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any
 
 import typer
 
+from handlers.jobs.exact import exact_loads
 from handlers.web.creating import OnConflict
 from scripts.client import NewJob
 from scripts.local.state import DEFAULT_NAME
@@ -132,8 +131,8 @@ def _object(option: str, text: str) -> dict[str, Any]:
 
 def _value(option: str, text: str) -> Any:
     try:
-        return json.loads(text, parse_float=Decimal)
-    except ValueError as error:
+        return exact_loads(text)
+    except (ValueError, RecursionError) as error:
         raise typer.BadParameter(
             f'{option}: {text!r} is not JSON ({error}). A string is written "with quotes"'
         ) from error

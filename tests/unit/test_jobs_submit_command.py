@@ -112,6 +112,11 @@ def test_a_job_that_was_there_is_called_so(api: Api) -> None:
         ("--tolerated-failure-percent", "few"),
         ("--id", ""),
         ("--id", "a\x07"),
+        ("--param", "add=NaN"),
+        ("--param", "add=1e99999999999999999999"),
+        ("--params", '{"add": -Infinity}'),
+        ("--query", '{"all": [NaN]}'),
+        ("--param", f"add={'[' * 100_000}"),
     ],
 )
 def test_what_cannot_be_is_refused_by_its_option(api: Api, option: str, value: str) -> None:
