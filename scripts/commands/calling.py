@@ -14,12 +14,29 @@ from rich.console import Console
 from scripts.client import ApiProblem, Client, ClientError
 from scripts.local.stack import LocalStack
 
+
+def header(text: str | None) -> str | None:
+    """Refuses what cannot be sent in a header; without showing it, since it can be a token."""
+    if text is not None and not (text.isascii() and text.isprintable()):
+        raise typer.BadParameter("it can only be printable ASCII, without line ends")
+    return text
+
+
+def _text(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise typer.BadParameter(f"{text!r} is not UTF-8") from error
+    return text
+
+
 Url: TypeAlias = Annotated[
     str | None,
     typer.Option("--url", envvar="FAIRLANE_URL", help="The API; by default the local stack's."),
 ]
 Token: TypeAlias = Annotated[
-    str | None, typer.Option("--token", envvar="FAIRLANE_TOKEN", help="Whose jobs, verified.")
+    str | None,
+    typer.Option("--token", envvar="FAIRLANE_TOKEN", callback=header, help="Whose jobs, verified."),
 ]
 Tenant: TypeAlias = Annotated[
     str | None,
@@ -27,7 +44,7 @@ Tenant: TypeAlias = Annotated[
 ]
 Name: TypeAlias = Annotated[str, typer.Option("--name", help="Which local stack.")]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="As JSON, one object a line.")]
-JobId: TypeAlias = Annotated[str, typer.Argument(help="The job's id.")]
+JobId: TypeAlias = Annotated[str, typer.Argument(callback=_text, help="The job's id.")]
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from handlers.web.creating import OnConflict
 from scripts.client import NewJob
 from scripts.local.state import DEFAULT_NAME
 
-from .calling import AsJson, Name, Tenant, Token, Url, calling
+from .calling import AsJson, Name, Tenant, Token, Url, calling, header
 from .selecting import selected, submitted
 from .showing import follow, say, show, show_preview
 
@@ -64,7 +64,10 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
         str | None, typer.Option(help="An https address to tell when it starts and ends.")
     ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option("--idempotency-key", help="Sent again, it brings the same job.")
+        str | None,
+        typer.Option(
+            "--idempotency-key", callback=header, help="Sent again, it brings the same job."
+        ),
     ] = None,
     on_conflict: Annotated[
         OnConflict | None,

@@ -224,3 +224,10 @@ def test_another_api_needs_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(app, ["jobs", "get", "j1", "--url", "http://127.0.0.1:1"])
     assert result.exit_code == 2
     assert "FAIRLANE_TOKEN" in result.stderr
+
+
+@pytest.mark.parametrize("verb", ["get", "watch", "cancel", "retry", "items", "report"])
+def test_an_id_that_no_address_can_hold_is_refused_as_such(verb: str) -> None:
+    result = invoke(verb, "\udcff")
+    assert result.exit_code == 2
+    assert "'job_id'" in result.stderr
