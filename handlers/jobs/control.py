@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from . import leaving, placing
+from .cleanup import release_if_held
 from .dispatching import send_now
 from .ending import admit_if_free, end_job, pause_job
 from .errors import Transient
@@ -139,6 +140,9 @@ def _retry(world: World, job: Job) -> Answer:
     if lease.job_id is not None and lease.job_id != job.id:
         holder = insist(world, lambda: read_job(world, lease.job_id or ""))
         return Busy(lease.job_id, holder.state if holder else None)
+    if lease.job_id is not None:
+        # Buried by somebody who died before letting go of its subject.
+        release_if_held(world, job)
     fence = placing.first_fence(world, lease)
     fresh = job.model_copy(
         update={

@@ -222,6 +222,25 @@ def test_a_subject_that_a_retry_took_again_meanwhile_is_not_freed() -> None:
     assert lease(world, job)["job_id"] == job.id
 
 
+class Dies(Exception):
+    """The process is gone."""
+
+
+def test_a_job_whose_burial_was_cut_short_can_be_retried() -> None:
+    world, store = meddled("release")
+
+    def die() -> None:
+        raise Dies
+
+    store.meddle = die
+    job = new_job(world, fill(world, 1))
+    with pytest.raises(Dies):
+        bury(world, job.id, {**raw(world, job), **NEWER_LABELS}, "of a newer version")
+    assert (now(world, job).state, lease(world, job)["job_id"]) == (State.FAILED, job.id)
+    assert isinstance(control.retry(world, TENANT, job.id), Job)
+    assert lease(world, job)["fence"] == now(world, job).fence > job.fence
+
+
 # --- leases that cannot be read, and none -----------------------------------------------------
 
 
