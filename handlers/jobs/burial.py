@@ -6,7 +6,7 @@ buried under a lease that has not expired, nor what was moved since it was read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -23,17 +23,18 @@ from .transactions import JOB, LEASE, Transaction
 
 if TYPE_CHECKING:
     from .ports import World
-    from .store import Item, Key, When, Write
+    from .store import Condition, Item, Key, When, Write
 
-# A job that was asked to cancel or pause takes the edge it was on.
+# A job that was asked to cancel or pause takes the edge it was on; what is paused then goes on.
 WAY_OUT: Final = {
-    State.QUEUED: (State.FAILED,),
-    State.RUNNING: (State.FAILED,),
-    State.SETTLING: (State.FAILED,),
-    State.CANCELLING: (State.CANCELLED,),
-    State.PAUSING: (State.PAUSED, State.CANCELLED),
-    State.PAUSED: (State.CANCELLED,),
+    State.QUEUED: State.FAILED,
+    State.RUNNING: State.FAILED,
+    State.SETTLING: State.FAILED,
+    State.CANCELLING: State.CANCELLED,
+    State.PAUSING: State.PAUSED,
+    State.PAUSED: State.CANCELLED,
 }
+EXPIRY: Final = ("expires_at", *items.NOT_DUE)
 
 
 class Burial(StrEnum):
@@ -86,6 +87,10 @@ class _Held:
     def mine(self) -> When:
         return (Equals("job_id", self.item["job_id"]), as_stored(self.item, "fence"))
 
+    @property
+    def expiry(self) -> Condition:
+        return as_stored(self.item, "expires_at")
+
 
 @dataclass(frozen=True)
 class _Burying:
@@ -97,14 +102,22 @@ class _Burying:
 
     def bury(self) -> Burial:
         state = _state(self.item)
-        before: When = (as_stored(self.item, "state"), *_as_counted(self.item))
-        for after in WAY_OUT.get(state, ()) if state else (State.FAILED,):
-            if not self._move(state, before, after):
-                return Burial.MOVED
-            state, before = after, (Equals("state", after.value),)
-        return Burial.DONE if self._release(before) else Burial.MOVED
+        after = WAY_OUT.get(state) if state else State.FAILED
+        if after is None:
+            return Burial.DONE if self._release() else Burial.MOVED
+        if not self._move(state, after):
+            return Burial.MOVED
+        return self._after(after).bury()
 
-    def _move(self, state: State | None, before: When, after: State) -> bool:
+    def _after(self, state: State) -> _Burying:
+        """The same, with what the move to this state has written."""
+        item = {**self.item, "state": state.value, "has_slot": False}
+        lease = self.lease
+        if lease is not None and state is State.PAUSED:
+            lease = replace(lease, item={n: v for n, v in lease.item.items() if n not in EXPIRY})
+        return replace(self, item=item, lease=lease)
+
+    def _move(self, state: State | None, after: State) -> bool:
         """Closes: burying what somebody has begun or resumed since it was read (the fence rises
         with each attempt), or whose worker has beaten since, and giving back the place in line of
         a held job that was admitted since (no fence rises)."""
@@ -116,12 +129,14 @@ class _Burying:
                 items.job_key(self.job_id),
                 set={"state": after.value, "message": self.why, "has_slot": False, **ended},
                 remove=(*items.NOT_HELD, *items.NOT_DUE),
-                when=(*before, as_stored(self.item, "fence")),
+                when=self._as_read,
             )
         }
         if self.lease is not None:
-            expiry = as_stored(self.lease.item, "expires_at")
-            writes[LEASE] = Check(self.lease.key, when=(*self.lease.mine, expiry))
+            key, when = self.lease.key, (*self.lease.mine, self.lease.expiry)
+            # What is paused can stay so, if this process dies now: nobody has to look at it.
+            pausing = after is State.PAUSED
+            writes[LEASE] = Update(key, remove=EXPIRY, when=when) if pausing else Check(key, when)
         writes |= _counts(self.item, state, after)
         writes |= self._told(after, ended) if ended else {}
         transaction = Transaction("bury", writes)
@@ -132,6 +147,12 @@ class _Burying:
             admit_held(self.world, tenant, lane)
         tell_now(self.world, transaction)
         return True
+
+    @property
+    def _as_read(self) -> When:
+        """Nobody moved the job, and the counters hold for it what they did (``_counts``)."""
+        names = ("state", "fence", "has_slot", "waiting_reason")
+        return tuple(as_stored(self.item, name) for name in names)
 
     def _ended(self) -> Item:
         now = self.world.runtime.now()
@@ -159,17 +180,17 @@ class _Burying:
             return {}
         return event_rows(self.world, job, Happened.ENDED)
 
-    def _release(self, before: When) -> bool:
+    def _release(self) -> bool:
         """Free the subject if the job still holds it. Closes: a retry by somebody who can read
         the job taking the subject again."""
         if self.lease is None:
             return True
         writes: dict[str, Write] = {
-            JOB: Check(items.job_key(self.job_id), when=(*before, as_stored(self.item, "fence"))),
+            JOB: Check(items.job_key(self.job_id), when=self._as_read),
             LEASE: Update(
                 self.lease.key,
                 set=readable_fence(self.world, self.lease.item, self.item),
-                remove=("job_id", "expires_at", *items.NOT_DUE),
+                remove=("job_id", *EXPIRY),
                 when=self.lease.mine,
             ),
         }
@@ -223,11 +244,6 @@ def readable_fence(world: World, lease: Item, holder: Item) -> Item:
         return {}
     known, now = holder.get("fence"), world.runtime.now()
     return {"fence": max(known, now) if isinstance(known, int) else now}
-
-
-def _as_counted(item: Item) -> When:
-    """The counters hold for the job what they did when it was read (``_counts``)."""
-    return (as_stored(item, "has_slot"), as_stored(item, "waiting_reason"))
 
 
 def _counts(item: Item, state: State | None, after: State) -> dict[str, Write]:

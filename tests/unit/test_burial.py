@@ -241,6 +241,26 @@ def test_a_job_whose_burial_was_cut_short_can_be_retried() -> None:
     assert lease(world, job)["fence"] == now(world, job).fence > job.fence
 
 
+def test_a_job_whose_burial_was_cut_short_while_it_was_paused_is_paused() -> None:
+    world, store = meddled("bury")
+
+    def die() -> None:
+        raise Dies
+
+    def die_at_the_second() -> None:
+        store.meddle = die
+
+    store.meddle = die_at_the_second
+    job = begun(world, new_job(world, fill(world, 1)))
+    control.pause(world, TENANT, job.id)
+    expire(world)
+    with pytest.raises(Dies):
+        bury(world, job.id, {**raw(world, job), **NEWER_LABELS}, "of a newer version")
+    assert now(world, job).state is State.PAUSED
+    assert lease(world, job)["job_id"] == job.id
+    assert not {"expires_at", Index.DUE.pk, Index.DUE.sk} & set(lease(world, job))
+
+
 # --- leases that cannot be read, and none -----------------------------------------------------
 
 
