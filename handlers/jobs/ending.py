@@ -152,7 +152,7 @@ def admit_held(world: World, tenant: str, lane: Lane) -> int:
             if not _admit(world, job):
                 break
             admitted += 1
-    except Transient as error:
+    except (Transient, Undecodable) as error:
         world.telemetry.log("admission_left", tenant=tenant, lane=lane.value, why=str(error))
     return admitted
 
@@ -168,7 +168,7 @@ def admit_if_free(world: World, job: Job) -> None:
             admit_held(world, job.tenant, job.lane)
         else:
             _admit(world, job)  # the index may not know it yet
-    except Transient as error:
+    except (Transient, Undecodable) as error:
         world.telemetry.log("admission_left", tenant=job.tenant, why=str(error))
 
 

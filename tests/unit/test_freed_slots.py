@@ -11,6 +11,7 @@ import pytest
 
 from handlers.jobs import control, items, submit, transactions
 from handlers.jobs.attempt import Worker
+from handlers.jobs.errors import OutcomeUnknown
 from handlers.jobs.limits import Limits
 from handlers.jobs.model import Job, Lane
 from handlers.jobs.outcomes import act
@@ -30,6 +31,7 @@ from .test_tenants import TENANT, ask, made, now, work, world_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from handlers.jobs.ports import Store
     from handlers.jobs.store import Write
 
 ONE: Final = Limits(tenant_slots_small=1, tenant_slots_bulk=1, small_max_items=10, chunk_size=10)
@@ -278,3 +280,35 @@ def test_a_resumed_job_that_is_held_while_the_slot_becomes_free_is_admitted() ->
     made(world, "first")
     control.resume(freed_in_between(world, "requeue"), TENANT, paused.id)
     assert not now(world, paused).held
+
+
+@pytest.mark.parametrize("by", ["whoever was held", "whoever freed the slot"])
+def test_an_admission_whose_reply_is_lost_and_whose_job_cannot_be_read_is_nobodys_error(
+    by: str,
+) -> None:
+    """A newer version has begun it meanwhile."""
+
+    class Lossy(MemoryStore):
+        def transact(self, action: str, writes: Sequence[Write]) -> None:
+            within.transact(action, writes)
+            if action == "admit":
+                [job] = [each.key for each in writes if each.key.sk == "JOB"]
+                spoil = Update(job, set={"labels": "what a newer version makes of them"})
+                world.store.transact("begun", [spoil])
+                raise OutcomeUnknown
+
+    world = world_of(ONE)
+    first = made(world, "first")
+    own = by == "whoever was held"
+    within: Store = freed_in_between(world, "create").store if own else world.store
+    store = Lossy()
+    store._items, store._lock = world.store._items, world.store._lock
+    here = replace(world, store=store)
+    if own:
+        assert isinstance(ask(here, "late"), Created)
+    else:
+        made(world, "waits")
+        ended = control.cancel(here, TENANT, first.id)
+        assert isinstance(ended, Job)
+        assert ended.state is State.CANCELLED
+    assert "admission_left" in world.telemetry.actions()
