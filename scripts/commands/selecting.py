@@ -71,6 +71,8 @@ class Selected:
 def selected(path: str | None, column: str | None, ids: list[str]) -> Iterator[Selected | None]:
     """None when nothing is named. Raises BadParameter."""
     if path is None:
+        if column is not None:
+            raise typer.BadParameter("--column names a column of --ids-file, which is not given")
         yield Selected(ids) if ids else None
         return
     form = form_of(path, column)

@@ -89,7 +89,7 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
         query=None if query is None else _object("--query", query),
         traversal=traversal,
         tolerated_failure_percent=tolerated_failure_percent,
-        labels=dict(_pair("--label", text) for text in label or []) or None,
+        labels=_labels(label or []) or None,
         notify=None if notify is None else {"url": notify},
     )
     with (
@@ -107,6 +107,16 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
             follow(client, made.id, as_json=as_json)
         else:
             show(made, as_json=as_json)
+
+
+def _labels(pairs: list[str]) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for pair in pairs:
+        name, value = _pair("--label", pair)
+        if name in labels:
+            raise typer.BadParameter(f"--label {name}= is given twice; a label has one value")
+        labels[name] = value
+    return labels
 
 
 def _parameters(pairs: list[str], whole: str | None) -> dict[str, Any]:

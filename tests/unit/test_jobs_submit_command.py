@@ -108,6 +108,7 @@ def test_a_job_that_was_there_is_called_so(api: Api) -> None:
     ("option", "value"),
     [
         ("--label", "novalue"),
+        ("--column", "sku"),
         ("--on-conflict", "wait"),
         ("--tolerated-failure-percent", "few"),
         ("--id", ""),
@@ -127,6 +128,12 @@ def test_what_cannot_be_is_refused_by_its_option(api: Api, option: str, value: s
     assert result.exit_code == 2
     assert option in result.stderr
     assert api.jobs == []
+
+
+def test_a_label_has_one_value(api: Api) -> None:
+    result = invoke(*BASE, "--label", "team=a", "--label", "team=b")
+    assert (result.exit_code, api.jobs) == (2, [])
+    assert "--label team=" in result.stderr
 
 
 # --- ids that a request has room for, and others ----------------------------------------------
