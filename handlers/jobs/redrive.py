@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from . import control, messages
+from . import control, items, messages
+from .burial import Burial, bury
 from .cleanup import clean_up, release_if_held
-from .errors import Transient
+from .errors import Transient, Undecodable
 from .messages import message_for
 from .model import EndReason, Job
-from .reading import read_job
 from .settle import insist
 from .states import State
 from .submit import Busy, TooMany
@@ -20,6 +20,7 @@ from .submit import Busy, TooMany
 if TYPE_CHECKING:
     from .messages import Pointer
     from .ports import Delivery, LaneQueue, World
+    from .store import Item
 
 NOT_AGAIN: Final = frozenset({EndReason.SUPERSEDED, EndReason.TAKEN_OVER})
 """Another job has worked on the subject since; whoever wants this one again asks for it by name."""
@@ -44,6 +45,8 @@ class Letter:
     pointer: Pointer | None
     job: Job | None
     problem: str = ""
+    undecodable: Item | None = None
+    """The job as it is stored, when it is there and cannot be read."""
 
     @property
     def never_started(self) -> bool:
@@ -58,19 +61,25 @@ class Redriven:
 
 
 def look(world: World, delivery: Delivery) -> Letter:
-    """Join a dead letter with its job. Raises Transient, Undecodable."""
+    """Join a dead letter with its job. Raises Transient."""
     try:
         pointer = messages.read(delivery.body)
     except messages.Unreadable as error:
         return Letter(delivery, None, None, f"unreadable: {error}")
-    job = insist(world, lambda: read_job(world, pointer.job_id))
-    return Letter(delivery, pointer, job, "" if job else "no such job")
+    item = insist(world, lambda: world.store.get(items.job_key(pointer.job_id)))
+    if item is None:
+        return Letter(delivery, pointer, None, "no such job")
+    try:
+        return Letter(delivery, pointer, items.job_of(item))
+    except Undecodable as error:
+        return Letter(delivery, pointer, None, f"undecodable: {error}", item)
 
 
 def redrive(world: World, dead_letters: LaneQueue, letter: Letter) -> Redriven:
     """Settle one dead letter; the message is deleted only when its job needs it no more.
 
-    Raises Transient: then the message is still there, and doing it again does no harm.
+    Raises Transient, and Undecodable for a lease: then the message is still there, and doing it
+    again does no harm.
     """
     redriven = _settle(world, letter)
     if redriven.fate is not Fate.REFUSED:
@@ -89,6 +98,8 @@ def _settle(world: World, letter: Letter) -> Redriven:
     if letter.pointer is None:
         # Its job, if there is one, is found by recovery; this message can never help.
         return Redriven(Fate.DROPPED, letter.problem)
+    if letter.undecodable is not None:
+        return _bury(world, letter.pointer.job_id, letter.undecodable, letter.problem)
     job = letter.job
     if job is None:
         return Redriven(Fate.DROPPED, letter.problem)
@@ -103,6 +114,17 @@ def _settle(world: World, letter: Letter) -> Redriven:
             return Redriven(Fate.DROPPED, f"the job is {job.state} and needs no message")
         case _:
             return _resend(world, job)
+
+
+def _bury(world: World, job_id: str, item: Item, why: str) -> Redriven:
+    """As a delivery of the message would."""
+    match bury(world, job_id, item, why):
+        case Burial.DONE:
+            return Redriven(Fate.DROPPED, why)
+        case Burial.HELD:
+            return Redriven(Fate.REFUSED, f"{why}; but its lease has not expired")
+        case Burial.MOVED:
+            return Redriven(Fate.REFUSED, f"{why}; but it is being moved, try again")
 
 
 def _retry(world: World, job: Job) -> Redriven:

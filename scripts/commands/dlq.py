@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Annotated, Final, TypeAlias
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from handlers.jobs.errors import FairlaneError
+from handlers.jobs.errors import FairlaneError, ReceiptExpired
 from handlers.jobs.model import Lane
 from handlers.jobs.ports import LaneQueue
-from handlers.jobs.redrive import Fate, Letter, look, redrive
+from handlers.jobs.redrive import Fate, Letter, Redriven, look, redrive
 from scripts.local.errors import LocalError
 from scripts.local.state import DEFAULT_NAME
 from scripts.ops.deployment import Deployment, deployment
@@ -61,7 +62,12 @@ def redrive_(
         if job is not None and (letter.pointer is None or letter.pointer.job_id != job):
             staying.append((queue, letter))
             continue
-        redriven = redrive(here.world, queue, letter)
+        try:
+            redriven = redrive(here.world, queue, letter)
+        except FairlaneError as error:
+            # One letter that cannot be settled must not keep the others, nor hide what became of
+            # those before it.
+            redriven = Redriven(Fate.REFUSED, str(error))
         if redriven.fate is Fate.REFUSED:
             staying.append((queue, letter))
         rows.append({**_row(lane, letter), "fate": redriven.fate.value, "why": redriven.why})
@@ -93,7 +99,8 @@ def _letters(here: Deployment) -> Iterator[tuple[Lane, LaneQueue, Letter]]:
 def _put_back(letters: Sequence[tuple[LaneQueue, Letter]]) -> None:
     """Visible again at once: only now, or the loop would receive them over and over."""
     for queue, letter in letters:
-        queue.set_visibility(letter.delivery.receipt, 0)
+        with suppress(ReceiptExpired):  # it is visible already: there are very many
+            queue.set_visibility(letter.delivery.receipt, 0)
 
 
 def _row(lane: Lane, letter: Letter) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs import control
+from handlers.jobs import control, items
 from handlers.jobs.attempt import Worker
 from handlers.jobs.messages import Message, group_of
 from handlers.jobs.model import EndReason, Job, Lane
@@ -16,6 +16,7 @@ from handlers.jobs.redrive import Fate, look, redrive
 from handlers.jobs.requests import accept, parse
 from handlers.jobs.run import on_message
 from handlers.jobs.states import State
+from handlers.jobs.store import Update
 from handlers.jobs.submit import Created, submit
 from tests.support.world import MemoryWorld, memory_world
 
@@ -162,3 +163,48 @@ def test_a_native_redrive_in_the_console_is_harmless() -> None:
     ended = now(world, job)
     assert (ended.state, ended.end_reason) == (State.FAILED, EndReason.TOO_MANY_FAILED)
     assert isinstance(new_job(world), Job)
+
+
+def broken_job(world: MemoryWorld) -> Job:
+    job = new_job(world)
+    world.store.transact("break", [Update(items.job_key(job.id), set={"params": 7})])
+    return job
+
+
+def test_c12_the_letter_of_a_job_nobody_can_read_is_shown_and_changes_nothing() -> None:
+    world = memory_world()
+    broken_job(world)
+    die(world)
+    before = world.store.snapshot()
+    [delivery] = world.dead_letters[DEAD].receive(1, 0)
+    letter = look(world, delivery)
+    assert letter.job is None
+    assert letter.problem.startswith("undecodable")
+    assert world.store.snapshot() == before
+
+
+def test_c12_redriving_it_ends_the_job_and_frees_its_subject() -> None:
+    world = memory_world()
+    job = broken_job(world)
+    die(world)
+    assert redrive_one(world).fate is Fate.DROPPED
+    assert not world.dead_letters[DEAD].snapshot()
+    item = world.store.get(items.job_key(job.id))
+    assert item is not None
+    assert (item["state"], item["end_reason"]) == ("FAILED", "undecodable")
+    assert isinstance(new_job(world), Job)
+
+
+def test_the_letter_of_a_job_that_a_newer_version_runs_stays() -> None:
+    world = memory_world()
+    job = broken_job(world)
+    die(world)
+    lasts = world.runtime.now() + 4000
+    key = items.lease_key(TENANT, job.subject)
+    world.store.transact("begin", [Update(key, set={"expires_at": lasts})])
+    before = world.store.snapshot()
+    refused = redrive_one(world)
+    assert refused.fate is Fate.REFUSED
+    assert "lease" in refused.why
+    assert world.store.snapshot() == before
+    assert len(world.dead_letters[DEAD].snapshot()) == 1
