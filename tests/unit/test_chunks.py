@@ -235,6 +235,21 @@ def test_a_lost_reply_is_settled_by_the_checkpoint(times: int, *, applied: bool)
     assert prices(world, ids) == {11}
 
 
+def test_c41_a_chunk_that_is_sent_again_is_refused() -> None:
+    """Of records that are not there, so that none of theirs is the condition that refuses it."""
+    store = Store()
+    sent: list[Sequence[Write]] = []
+    store.before = sent.append
+    world = world_of(store, 10)
+    job = begun(world, [f"gone{number}" for number in range(20)])
+    assert walk(world, job).job.skipped == 20
+    before = store.snapshot()
+    for writes in tuple(sent):
+        with pytest.raises(Refused):
+            store.transact("commit_chunk", writes)
+    assert store.snapshot() == before
+
+
 def test_who_lost_the_lease_writes_nothing() -> None:
     """C05: it wakes in the middle of a chunk, and finds somebody else on the subject."""
     store = Store()
