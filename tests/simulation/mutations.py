@@ -26,8 +26,9 @@ from handlers.jobs import (
 from handlers.jobs.heartbeat import Heartbeat
 from handlers.jobs.outcomes import DeleteMessage
 from handlers.jobs.reading import read_job, read_lease
+from handlers.jobs.record_schema import RecordSchema
 from handlers.jobs.states import State
-from handlers.jobs.store import AnyOf, Equals
+from handlers.jobs.store import AnyOf, Differs, Equals
 from handlers.jobs.tenants import SLOTS
 from handlers.jobs.transactions import JOB, LEASE, Transaction
 
@@ -103,6 +104,14 @@ def records_the_job_carries_already_are_changed_again() -> AbstractContextManage
         return original(world, job, work, id_, unmarked)
 
     return patch.object(planning, "plan_one", plan_one)
+
+
+@mutation
+def a_record_is_written_whatever_its_version() -> AbstractContextManager[object]:
+    def untouched(self: RecordSchema, record: Any, job_id: str) -> Any:
+        return (Differs(self.last_job_id, job_id),)
+
+    return patch.object(RecordSchema, "_untouched", untouched)
 
 
 # --- beginning and ending ---------------------------------------------------------------------

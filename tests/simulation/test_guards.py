@@ -21,6 +21,7 @@ FOUND_BY: Final[dict[str, int]] = {
     "a stale clean up frees the subject": 279,
     "a takeover does not end the old job": 30,
     "a takeover ignores a holder that came back": 1827,
+    "a record is written whatever its version": 253,
     "an attempt concludes whatever it finds": 67,
     "dispatch numbers are used twice": 1320,
     "letting go does not raise the fence": 75,

@@ -152,6 +152,7 @@ class Watch:
                 continue
             if write.key.table is Table.RECORDS:
                 touched.records.append(write.key)
+                self._version(action, write.key, before[write.key], after.get(write.key))
             else:
                 self._control(action, write.key, before[write.key], after.get(write.key), touched)
         if touched.progress is not None:
@@ -162,6 +163,12 @@ class Watch:
             self._subject(action, *subject)
         for tenant, lanes in touched.counters.items():
             self._counters(action, tenant, lanes)
+
+    def _version(self, action: str, key: Key, old: Item | None, new: Item | None) -> None:
+        """One that does not rise was written over what somebody else had changed since."""
+        if old and new and int_of(new, "version") <= int_of(old, "version"):
+            versions = f"{int_of(old, 'version')} to {int_of(new, 'version')}"
+            self.wrong("4", f"{action}: record {key.sk} went from version {versions}")
 
     def _control(
         self, action: str, key: Key, old: Item | None, new: Item | None, touched: Touched
