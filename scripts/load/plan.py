@@ -1,9 +1,9 @@
-"""Which jobs: bulk ones over all records, each part once, and small ones that come one by one."""
+"""Which jobs: bulk ones over all records, some times over, and small ones that come one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import chain, cycle, islice, pairwise, zip_longest
 from typing import Final, TypeAlias
@@ -52,19 +52,23 @@ def plan(
     tenants: Tenants,
     *,
     part: int = 6300,
+    passes: int = 2,
     small_jobs: int = 50,
     small_items: int = 10,
     pace: float = 0.2,
 ) -> Load:
-    """Bulk jobs over every record, at most ``part`` of them each, and ``small_jobs`` jobs.
+    """Bulk jobs over every record ``passes`` times, at most ``part`` records each, and
+    ``small_jobs`` jobs.
 
-    The largest tenants' bulk jobs come first, so they are the ones in the slots, for as long as
-    the small jobs take by default; the small jobs belong to the other half of the tenants.
+    The largest tenants' bulk jobs come first, so they are the ones in the slots. By default there
+    are so many that some still wait when the last small job has come, which takes longer the
+    slower the machine is, as they do. The small jobs belong to the other half of the tenants.
     """
     by_size = sorted(tenants, key=lambda tenant: (-len(tenants[tenant]), tenant))
     parts = [_parts(tenant, sorted(tenants[tenant]), part) for tenant in by_size]
     rounds = zip_longest(*(_pairs(jobs) for jobs in parts), fillvalue=())
-    bulk = tuple(chain.from_iterable(chain.from_iterable(rounds)))
+    once = tuple(chain.from_iterable(chain.from_iterable(rounds)))
+    bulk = tuple(replace(job, subject=f"{job.subject}/{n}") for n in range(passes) for job in once)
     quiet = by_size[len(by_size) // 2 :]
     small = tuple(
         _small(tenant, sorted(tenants[tenant]), number, small_items)

@@ -16,11 +16,18 @@ def load() -> Load:
     return plan({tenant: list(ids) for tenant, ids in airports_by_tenant().items()})
 
 
-def test_every_record_is_in_exactly_one_bulk_job(load: Load) -> None:
+def test_every_record_is_in_exactly_one_bulk_job_of_each_pass(load: Load) -> None:
     listed = Counter((job.tenant, id_) for job in load.bulk for id_ in job.ids)
     every = {(tenant, id_) for tenant, ids in airports_by_tenant().items() for id_ in ids}
     assert listed.keys() == every
-    assert set(listed.values()) == {1}
+    assert set(listed.values()) == {2}
+
+
+def test_a_pass_begins_when_all_of_the_last_one_is_ahead_of_it(load: Load) -> None:
+    """So that no two jobs that run at once have a record in common."""
+    half = len(load.bulk) // 2
+    first, second = load.bulk[:half], load.bulk[half:]
+    assert [job.ids for job in first] == [job.ids for job in second]
 
 
 def test_each_kind_goes_to_its_lane(load: Load) -> None:
@@ -43,7 +50,7 @@ def test_small_jobs_belong_to_tenants_whose_bulk_jobs_come_last(load: Load) -> N
 
 def test_parts_are_no_larger_than_asked_for() -> None:
     ids = [f"{number:03}" for number in range(10)]
-    sizes = [len(job.ids) for job in plan({"a": ids}, part=4, small_jobs=1).bulk]
+    sizes = [len(job.ids) for job in plan({"a": ids}, part=4, passes=1, small_jobs=1).bulk]
     assert sizes == [3, 3, 4]
 
 
