@@ -124,7 +124,8 @@ def _parameters(pairs: list[str], whole: str | None) -> dict[str, Any]:
     parameters = {} if whole is None else _object("--params", whole)
     for pair in pairs:
         name, value = _pair("--param", pair)
-        parameters[name] = _value(f"--param {name}", value)
+        hint = f". Text has its own quotes: --param '{name}=\"{value}\"'" if value.isalnum() else ""
+        parameters[name] = _value(f"--param {name}", value, hint)
     return parameters
 
 
@@ -142,10 +143,8 @@ def _object(option: str, text: str) -> dict[str, Any]:
     return value
 
 
-def _value(option: str, text: str) -> Any:
+def _value(option: str, text: str, hint: str = "") -> Any:
     try:
         return exact_loads(text)
     except (ValueError, RecursionError) as error:
-        raise typer.BadParameter(
-            f'{option}: {text!r} is not JSON ({error}). A string is written "with quotes"'
-        ) from error
+        raise typer.BadParameter(f"{option}: {text!r} is not JSON ({error}){hint}") from error

@@ -130,6 +130,12 @@ def test_what_cannot_be_is_refused_by_its_option(api: Api, option: str, value: s
     assert api.jobs == []
 
 
+def test_text_without_its_quotes_is_told_how_it_is_written(api: Api) -> None:
+    result = invoke(*BASE, "--param", "field=elevation")
+    assert (result.exit_code, api.jobs) == (2, [])
+    assert """--param 'field="elevation"'""" in " ".join(result.stderr.replace("│", " ").split())
+
+
 def test_a_label_has_one_value(api: Api) -> None:
     result = invoke(*BASE, "--label", "team=a", "--label", "team=b")
     assert (result.exit_code, api.jobs) == (2, [])
