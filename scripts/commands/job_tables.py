@@ -14,22 +14,35 @@ from rich.progress import (
     Progress,
     TextColumn,
 )
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from handlers.jobs.states import State
 from scripts.client import JobPreview, JobView
 
+ID_WIDTH: Final = 32
+"""Characters of a job's id."""
 SLOW: Final = 10
 """Records a second below which tenths matter."""
 STYLES: Final = {State.SUCCEEDED: "green", State.FAILED: "red", State.CANCELLED: "yellow"}
+
+
+def _text(value: object) -> Text:
+    """A field's value, in words when it has several."""
+    match value:
+        case dict():
+            return Text(", ".join(f"{name} {each}" for name, each in value.items()))
+        case list():
+            return Text(", ".join(map(str, value)))
+        case _:
+            return Text(str(value))
 
 
 def one(job: JobView) -> Table:
     """Every field that has a value, a line each."""
     table = Table(box=None, show_header=False)
     for name, value in job.as_json().items():
-        table.add_row(name, _state(job) if name == "state" else Text(str(value)))
+        table.add_row(name, _state(job) if name == "state" else _text(value))
     return table
 
 
@@ -37,15 +50,15 @@ def preview(seen: JobPreview) -> Table:
     """Every field that has a value, a line each."""
     table = Table(box=None, show_header=False)
     for name, value in seen.model_dump(mode="json", exclude_none=True).items():
-        table.add_row(name, Text(", ".join(value) if isinstance(value, list) else str(value)))
+        table.add_row(name, _text(value))
     return table
 
 
 def many(jobs: Sequence[JobView]) -> Table:
-    """A line for each job."""
-    table = Table(
-        "id", "operation", "subject", "lane", "state", "done", "failed", "created", box=None
-    )
+    """A line for each job, more where it is narrow: an id is whole, so that it can be copied."""
+    table = Table(Column("id", no_wrap=True, min_width=ID_WIDTH), box=None)
+    for name in ("operation", "subject", "lane", "state", "done", "failed", "skipped", "created"):
+        table.add_column(name, overflow="fold")
     for job in jobs:
         table.add_row(
             job.id,
@@ -55,6 +68,7 @@ def many(jobs: Sequence[JobView]) -> Table:
             _state(job),
             f"{job.done}/{'?' if job.total is None else job.total}",
             str(job.failed),
+            str(job.skipped),
             f"{job.created_at:%H:%M:%S}",
         )
     return table

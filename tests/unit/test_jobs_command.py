@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from scripts.cli import app
 from scripts.client import ApiProblem, Client, JobView, NewJob, Unreachable
+from scripts.commands import job_tables
 
 VIEW = {
     "id": "j1",
@@ -231,3 +234,19 @@ def test_an_id_that_no_address_can_hold_is_refused_as_such(verb: str) -> None:
     result = invoke(verb, "\udcff")
     assert result.exit_code == 2
     assert "'job_id'" in result.stderr
+
+
+def test_an_id_in_the_list_can_be_copied_on_a_narrow_screen() -> None:
+    id_ = "01a2287f89f0c5d0b3a4e6f7a8b9c0d1"
+    job = view(id=id_, subject="a-rather-long-subject-for-a-table/" * 2)
+    console = Console(width=80, file=StringIO())
+    console.print(job_tables.many([job]))
+    assert isinstance(console.file, StringIO)
+    assert id_ in console.file.getvalue()
+
+
+def test_fields_with_several_values_are_told_in_words() -> None:
+    console = Console(width=80, file=StringIO())
+    console.print(job_tables.one(view(progress={"percent": 9})))
+    assert isinstance(console.file, StringIO)
+    assert "percent 9" in console.file.getvalue()
