@@ -159,7 +159,7 @@ class _Burying:
         return {
             "end_reason": EndReason.UNDECODABLE.value,
             "finished_at": now,
-            "expires_at_seconds": now // 1000 + self.world.timing.history,
+            "expires_at_seconds": self.world.timing.history_ends(now),
         }
 
     def _told(self, after: State, ended: Item) -> dict[str, Write]:

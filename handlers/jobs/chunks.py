@@ -16,7 +16,6 @@ from .model import Fail, Skip
 from .planning import Plan, Work, outcome_row, plan, tally
 from .reading import read_job
 from .settle import Rejected, carry_out, insist, pause
-from .timing import SECOND
 from .transactions import JOB, LEASE, record_role
 from .walked import Stopped, Walked, still_running
 
@@ -160,7 +159,7 @@ class Walker:
     def _outcomes(self, settled: Sequence[Plan]) -> Item | None:
         """Kept as long as the job can be read, which is counted from its end."""
         row = outcome_row(settled)
-        expires = self.world.runtime.now() // SECOND + 2 * self.world.timing.history
+        expires = self.world.timing.row_ends(self.world.runtime.now())
         return {**row, "expires_at_seconds": expires} if row else None
 
     def _is_at(self, after: Job) -> bool:

@@ -191,7 +191,7 @@ def _ends(world: World, job: Job, add: dict[str, int], when: When) -> Update:
     moved = move(
         job,
         state,
-        set_={"finished_at": now, "expires_at_seconds": now // 1000 + world.timing.history},
+        set_={"finished_at": now, "expires_at_seconds": world.timing.history_ends(now)},
         remove=("settles_to", "waiting_reason"),
         when=when,
     )
@@ -279,7 +279,7 @@ def _refused(world: World, effect: Effect, ran: Ran) -> dict[str, Write]:
     if not ran.refused:
         return {}
     listed = [{"sink": s, "id": i, "reason": why} for s, i, why in ran.refused]
-    expires = world.runtime.now() // 1000 + 2 * world.timing.history
+    expires = world.timing.row_ends(world.runtime.now())
     key = items.refused_key(effect.job_id, effect.position, effect.tries)
     return {REFUSED: Put(key, {"refused": listed, "expires_at_seconds": expires})}
 

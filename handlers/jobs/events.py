@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from . import items
 from .errors import FairlaneError, OutcomeUnknown, Refused, Transient
 from .store import Delete, Equals, Put
-from .timing import SECOND, ms
+from .timing import ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,7 +111,7 @@ def _row(world: World, event: JobEvent) -> Put:
         "detail": event.detail,
         "tries": event.tries,
         # What nobody could be told for as long as jobs can be read is history, too.
-        "expires_at_seconds": world.runtime.now() // SECOND + world.timing.history,
+        "expires_at_seconds": world.timing.history_ends(world.runtime.now()),
         **({} if event.to is None else {"to": event.to}),
         **items.due(items.EVENT, event.job_id, at, world.due_shards),
     }

@@ -100,7 +100,7 @@ def _end_attributes(world: World, job: Job, ending: Ending) -> dict[str, Value]:
     if ending.state.terminal:
         attributes |= {
             "finished_at": now,
-            "expires_at_seconds": now // 1000 + world.timing.history,
+            "expires_at_seconds": world.timing.history_ends(now),
         }
     if ending.state is State.SETTLING and job.effects_open == 0:
         attributes["waiting_reason"] = Waiting.EFFECTS_PARKED.value

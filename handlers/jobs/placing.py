@@ -110,7 +110,7 @@ def take_over(world: World, job: Job, lease: Lease, old: Job) -> Transaction:
                 "message": f"its worker stopped answering; job {job.id} took the subject over",
                 "finished_at": now,
                 "has_slot": False,
-                "expires_at_seconds": now // 1000 + world.timing.history,
+                "expires_at_seconds": world.timing.history_ends(now),
                 **cleanup_note(world, replace_state(old, end)),
             },
             remove=("worker", "receipt"),

@@ -14,7 +14,7 @@ from .measures import Measure
 from .model import Lane
 from .settle import Rejected, carry_out
 from .store import Delete, Equals, Index, Update
-from .timing import SECOND, backoff_ms, ms
+from .timing import backoff_ms, ms
 from .transactions import Transaction
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Telling:
                 **items.due(
                     items.PARKED_EVENT, event.job_id, world.runtime.now(), world.due_shards
                 ),
-                "expires_at_seconds": world.runtime.now() // SECOND + world.timing.history,
+                "expires_at_seconds": world.timing.history_ends(world.runtime.now()),
             },
             when=mine,
         )
@@ -174,7 +174,7 @@ def unpark(world: World, event: JobEvent) -> bool:
         set={
             "tries": 0,
             **items.due(items.EVENT, event.job_id, now, world.due_shards),
-            "expires_at_seconds": now // SECOND + world.timing.history,
+            "expires_at_seconds": world.timing.history_ends(now),
         },
         remove=("parked", "put_off"),
         when=(Equals("parked", True),),  # noqa: FBT003  the stored value

@@ -131,6 +131,14 @@ class Timing(BaseModel):
     def lane(self, lane: str) -> LaneTiming:
         return self.small if lane == "small" else self.bulk
 
+    def history_ends(self, now: int) -> int:
+        """When what ends now may be deleted: epoch seconds, as DynamoDB's TTL wants. now: ms."""
+        return now // SECOND + self.history
+
+    def row_ends(self, now: int) -> int:
+        """The same for a row of an unfinished job, whose own time begins at its end."""
+        return now // SECOND + 2 * self.history
+
     def check(self) -> None:
         """Raise BrokenRelation, naming both settings and their values."""
         for name, lane in (("small", self.small), ("bulk", self.bulk)):
