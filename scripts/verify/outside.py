@@ -101,15 +101,19 @@ class Receiver:
     """How often each Idempotency-Key came."""
 
     _stop: Stop | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def stop_next(self) -> Stop:
         """Take the next delivery, and answer it too late."""
-        self._stop = Stop(Point.AFTER)
-        return self._stop
+        stop = Stop(Point.AFTER)
+        with self._lock:
+            self._stop = stop
+        return stop
 
     def answer(self, _method: str, _path: str, headers: Mapping[str, str], _body: bytes) -> _Answer:
-        self.keys[headers["Idempotency-Key"]] += 1
-        stop, self._stop = self._stop, None
+        with self._lock:
+            self.keys[headers["Idempotency-Key"]] += 1
+            stop, self._stop = self._stop, None
         if stop is not None:
             stop.reached.set()
             stop.go_on.wait(HELD_S)

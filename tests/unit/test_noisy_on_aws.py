@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -33,12 +34,16 @@ class Deployed:
     jobs: dict[str, tuple[str, int]] = field(default_factory=dict)
     cancelled: list[str] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """The flood's requests are sent by many threads."""
 
     def submit(self, client: Client, job: NewJob, *, idempotency_key: str | None = None) -> JobView:
-        flooded = any("flood" in subject for subject, _ in self.jobs.values())
-        self.jobs[f"j{len(self.jobs)}"] = (job.subject, self.wait_ms[flooded])
-        self.ids |= set(job.ids or ())
-        return self.view(f"j{len(self.jobs) - 1}")
+        with self.lock:
+            flooded = any("flood" in subject for subject, _ in self.jobs.values())
+            job_id = f"j{len(self.jobs)}"
+            self.jobs[job_id] = (job.subject, self.wait_ms[flooded])
+            self.ids |= set(job.ids or ())
+        return self.view(job_id)
 
     def get(self, client: Client, job_id: str) -> JobView:
         return self.view(job_id)
@@ -79,6 +84,7 @@ def run(patch: pytest.MonkeyPatch, before: int, beside: int, seen: Any = None) -
 def test_others_that_start_as_ever_are_as_expected(monkeypatch: pytest.MonkeyPatch) -> None:
     api, made = run(monkeypatch, 100, 190)
     assert made.ok
+    assert len(api.jobs) == noisy_on_aws.FLOOD + 2 * noisy_on_aws.OTHERS
     assert len(api.cancelled) == noisy_on_aws.FLOOD
     assert all("no-record" in id_ for id_ in api.ids)
 
