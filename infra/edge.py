@@ -19,6 +19,7 @@ from aws_cdk import aws_wafv2 as waf
 from constructs import Construct
 
 from handlers.jobs.sizes import BODY, BODY_AT_WAF, WAF_BODY_RULE
+from handlers.web.titles import TITLES
 
 from .functions import log_group
 from .settings import DeploySettings
@@ -229,7 +230,7 @@ def _problem(key: str, detail: str) -> dict[str, object]:
     code = TOO_LARGE if key == TOO_LARGE_HERE else key
     return {
         "type": f"urn:fairlane:problem:{code}",
-        "title": status.phrase,
+        "title": TITLES[status],
         "status": status.value,
         "code": code,
         "detail": detail,

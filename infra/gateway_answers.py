@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from aws_cdk import aws_apigateway as apigateway
 
 from handlers.jobs.sizes import BODY
+from handlers.web.titles import TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +34,7 @@ class _Problem:
     def template(self) -> str:
         fixed = {
             "type": f"urn:fairlane:problem:{self.code}",
-            "title": self.status.phrase,
+            "title": TITLES[self.status],
             "status": self.status.value,
             "code": self.code,
             **self.more,

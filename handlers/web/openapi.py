@@ -16,6 +16,7 @@ from ..jobs.sizes import BODY
 from . import schemas
 from .document import IAM, TOKEN, json_text
 from .routes import JOB_ID, ROUTES, TEXT
+from .titles import TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -120,7 +121,7 @@ def _operation(route: Route) -> Schema:
 
 def _answer(route: Route, status: HTTPStatus) -> Schema:
     headers = {name: {"schema": TEXT} for name in ("X-Request-Id", *route.headers)}
-    answer: Schema = {"description": status.phrase, "headers": headers}
+    answer: Schema = {"description": TITLES[status], "headers": headers}
     if status is HTTPStatus.NOT_MODIFIED:
         return answer
     schema: Schema = {"type": "object"}
@@ -137,7 +138,7 @@ def _problem(status: HTTPStatus) -> Schema:
     if status in FIREWALL:
         content["application/json"] = {"schema": _ref(schemas.FirewallAnswer)}
     return {
-        "description": status.phrase,
+        "description": TITLES[status],
         "headers": {"X-Request-Id": {"schema": TEXT}},
         "content": content,
     }

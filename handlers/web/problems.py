@@ -11,6 +11,7 @@ from aws_lambda_powertools.event_handler import Response
 
 from ..jobs.requests import BadRequest, TooLarge, Unprocessable
 from ..jobs.settle import Unsettled
+from .titles import TITLES
 
 if TYPE_CHECKING:
     from ..jobs.errors import Transient
@@ -35,7 +36,7 @@ class Problem(Exception):
     def response(self, request_id: str) -> Response[str]:
         body: dict[str, object] = {
             "type": f"urn:fairlane:problem:{self.code}",
-            "title": self.status.phrase,
+            "title": TITLES[self.status],
             "status": self.status.value,
             "code": self.code,
             "detail": self.detail,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from http import HTTPStatus
 
 import pytest
 from pydantic import ValidationError
 
 from handlers.settings import CallerSettings
+from handlers.web.titles import TITLES
 from infra.settings import DeploySettings
 from tests.support.openapi import check_answer
 
@@ -55,6 +57,7 @@ def test_the_gateways_own_errors_are_problems_too(stack: Synthesised) -> None:
         filled = body.replace("$context.error.messageString", '"Unauthorized"')
         problem = problems[answer["ResponseType"]] = json.loads(filled)
         assert str(problem["status"]) == answer["StatusCode"]
+        assert problem["title"] == TITLES[HTTPStatus(problem["status"])]
         # Documented like the function's own.
         sent = {"content-type": "application/problem+json", "x-request-id": "set by the gateway"}
         check_answer("POST", "/v1/jobs", problem["status"], sent, problem)

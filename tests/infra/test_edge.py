@@ -6,6 +6,7 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
 from typing import Any, Final
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.jobs.sizes import BODY, BODY_AT_WAF, WAF_BODY_RULE
+from handlers.web.titles import TITLES
 from infra.waf_statements import at_most
 from tests.support.openapi import check_answer
 
@@ -240,6 +242,7 @@ def test_every_refusal_tells_why(stack: Synthesised) -> None:
             body = acl["CustomResponseBodies"][custom["CustomResponseBodyKey"]]
             problem = json.loads(body["Content"])
             assert problem["status"] == custom["ResponseCode"]
+            assert problem["title"] == TITLES[HTTPStatus(problem["status"])]
             assert (problem["answered_by"], body["ContentType"]) == ("waf", "APPLICATION_JSON")
             told = {"content-type": "application/json", "x-request-id": ""}
             check_answer("GET", "/v1/jobs", problem["status"], told, problem)
