@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Sequence
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -14,8 +14,44 @@ IpAddress: TypeAlias = IPv4Address | IPv6Address
 Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
 """(host, port) -> its addresses. Raises OSError."""
 
+# IANA's special-purpose registries as of 2025, by prefix. ``is_global`` of the standard library is
+# not asked: what it says of an address differs from version to version.
+_NOT_PUBLIC: Final = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8",  # this network
+            "10.0.0.0/8",
+            "100.64.0.0/10",  # behind a carrier's NAT
+            "127.0.0.0/8",
+            "169.254.0.0/16",  # link-local: the instance's and the task's metadata
+            "172.16.0.0/12",
+            "192.0.0.0/24",  # protocol assignments
+            "192.0.2.0/24",  # documentation
+            "192.88.99.0/24",  # relays of 6to4, which are no more
+            "192.168.0.0/16",
+            "198.18.0.0/15",  # benchmarks
+            "198.51.100.0/24",  # documentation
+            "203.0.113.0/24",  # documentation
+            "224.0.0.0/4",  # multicast
+            "240.0.0.0/4",  # reserved, and broadcast
+        ),
+    )
+)
+_UNICAST: Final = IPv6Network("2000::/3")
+"""All that is given out of IPv6; whatever else there is has a meaning of its own."""
+_NOT_PUBLIC_6: Final = tuple(
+    map(
+        IPv6Network,
+        (
+            "2001::/23",  # protocol assignments, Teredo among them
+            "2001:db8::/32",  # documentation
+            "3fff::/20",  # documentation
+        ),
+    )
+)
+_SIX_TO_FOUR: Final = IPv6Network("2002::/16")
 _NAT64: Final = IPv6Network("64:ff9b::/96")
-_LOW_32: Final = 2**32 - 1
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
@@ -78,20 +114,21 @@ def permitted(text: str, *, loopback: bool) -> bool:
         return False  # such as one with an interface: fe80::1%eth0
     if loopback and address.is_loopback:
         return True
-    return all(one.is_global and not one.is_multicast for one in _all_of(address))
+    return _public(address)
 
 
-def _all_of(address: IpAddress) -> Sequence[IpAddress]:
-    """The address, and those it is translated to on its way."""
+def _public(address: IpAddress) -> bool:
     if isinstance(address, IPv4Address):
-        return [address]
+        return not any(address in network for network in _NOT_PUBLIC)
+    if (inside := _translated(address)) is not None:
+        return _public(inside)
+    return address in _UNICAST and not any(address in network for network in _NOT_PUBLIC_6)
+
+
+def _translated(address: IPv6Address) -> IPv4Address | None:
+    """The address it becomes on its way, if it is one of those."""
     if address.ipv4_mapped is not None:
-        return [address.ipv4_mapped]
-    inside: list[IpAddress] = [address]
-    if address.sixtofour is not None:
-        inside.append(address.sixtofour)
-    if address.teredo is not None:
-        inside += address.teredo
+        return address.ipv4_mapped
     if address in _NAT64:
-        inside.append(IPv4Address(int(address) & _LOW_32))
-    return inside
+        return IPv4Address(address.packed[-4:])
+    return IPv4Address(address.packed[2:6]) if address in _SIX_TO_FOUR else None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
@@ -17,6 +15,7 @@ from .effect_runner import EffectRunner
 from .effects import sinks_of
 from .ending import admit_held, end_job, pause_job, verdict
 from .errors import Crashed, JobFailed, OwnershipLost, QueryRefused, Transient
+from .exact import exact_loads
 from .heartbeat import Heartbeat
 from .leaving import Ending, LettingGo
 from .measures import Measure
@@ -119,7 +118,7 @@ class _Attempt:
         if operation is None:
             raise JobFailed(EndReason.UNKNOWN_OPERATION, f"no operation {job.operation!r}")
         try:
-            raw = json.loads(job.params, parse_float=Decimal)
+            raw = exact_loads(job.params)
             parameters = operation.parameters.model_validate(raw)
         except (ValidationError, ValueError) as error:
             raise JobFailed(EndReason.BAD_PARAMETERS, str(error)) from error

@@ -1,20 +1,65 @@
-"""JSON whose numbers are never floats."""
+"""JSON whose numbers are never floats, refused in the same words by every Python."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+MAX_NESTED: Final = 200
+"""Levels of lists and objects inside a value: some versions of Python would read many more."""
 
 
-def exact_loads(text: str | bytes) -> Any:
-    """The JSON value with numbers as int or Decimal. Raises ValueError, also for a number beyond
-    any decimal and for NaN and Infinity, which are no JSON; RecursionError for endless nesting."""
+class NotJson(ValueError):
+    """A text that is not JSON, or not JSON that is read here."""
+
+
+def exact_loads(text: str | bytes, *, nested: int = MAX_NESTED) -> Any:
+    """The JSON value with numbers as int or Decimal. nested: levels inside it. Raises NotJson, also
+    for more levels, for a number beyond any decimal, and for NaN and Infinity, which are no JSON.
+    """
+    return json_loads(text, nested=nested, parse_float=Decimal)
+
+
+def json_loads(
+    text: str | bytes,
+    *,
+    nested: int = MAX_NESTED,
+    parse_int: Callable[[str], Any] | None = None,
+    parse_float: Callable[[str], Any] | None = None,
+    object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
+) -> Any:
+    """As json.loads; a hook may raise NotJson. Raises NotJson.
+
+    The words and limits of the interpreter's own errors differ from version to version.
+    """
     try:
-        return json.loads(text, parse_float=Decimal, parse_constant=_no_constant)
+        known = text if isinstance(text, str) else text.decode()
+        value = json.loads(
+            known,
+            parse_int=parse_int,
+            parse_float=parse_float,
+            parse_constant=_no_constant,
+            object_pairs_hook=object_pairs_hook,
+        )
+    except NotJson:
+        raise
+    except json.JSONDecodeError as error:
+        raise _not_json(known, nested) from error
+    except UnicodeDecodeError as error:
+        raise NotJson("not UTF-8") from error
+    except RecursionError as error:
+        raise _too_deep(nested) from error
     except InvalidOperation as error:
-        raise ValueError("a number no record can hold") from error
+        raise NotJson("a number no record can hold") from error
+    except ValueError as error:
+        raise NotJson("an integer over the limit of digits") from error
+    if known.count("[") + known.count("{") > nested:
+        _check_nesting(value, nested)
+    return value
 
 
 def exact_json(value: object) -> str:
@@ -33,5 +78,35 @@ def exact_json(value: object) -> str:
             raise TypeError(f"no exact JSON for {type(value).__name__}")
 
 
+def _not_json(text: str, nested: int) -> NotJson:
+    """What pydantic's parser says of a text that is not JSON: its version is locked."""
+    try:
+        from_json(text.encode(errors="replace"))
+    except ValueError as error:
+        # The parser's own limit is that of MAX_NESTED.
+        return _too_deep(nested) if "recursion" in str(error) else NotJson(str(error))
+    return NotJson("not as RFC 8259 has it")
+
+
+def _check_nesting(value: object, nested: int) -> None:
+    level = [value]
+    for _ in range(nested + 1):
+        inside = [part for outer in level for part in _parts(outer)]
+        level = [part for part in inside if isinstance(part, dict | list)]
+        if not level:
+            return
+    raise _too_deep(nested)
+
+
+def _parts(value: object) -> Sequence[object]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else ()
+
+
+def _too_deep(nested: int) -> NotJson:
+    return NotJson(f"nested deeper than {nested} levels")
+
+
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
+    raise NotJson(f"{name} is not a JSON number")

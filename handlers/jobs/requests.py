@@ -139,9 +139,8 @@ class Accepted(BaseModel):
 def parse(body: str) -> dict[str, Any]:
     """The body's JSON object with exact numbers. Raises BadRequest."""
     try:
-        content = exact_loads(body)
-        _check_depth(content)
-    except (ValueError, RecursionError) as error:
+        content = exact_loads(body, nested=MAX_DEPTH)
+    except ValueError as error:
         raise BadRequest("", f"the body is not JSON: {error}") from error
     if not isinstance(content, dict):
         raise BadRequest("", "the body must be a JSON object")
@@ -224,12 +223,3 @@ def bad(prefix: str, error: ValidationError) -> BadRequest:
             continue
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
     return BadRequest(path[:MAX_PATH], problem["msg"].removeprefix("Value error, "))
-
-
-def _check_depth(value: object, depth: int = 0) -> None:
-    if depth > MAX_DEPTH:
-        raise ValueError(f"nested deeper than {MAX_DEPTH}")
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for part in parts:
-        if isinstance(part, dict | list):
-            _check_depth(part, depth + 1)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import json
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from .errors import FairlaneError
+from .exact import NotJson, json_loads
 from .limits import MAX_ID_BYTES, MAX_LINE_BYTES
 from .names import bad_text
 
@@ -27,6 +27,11 @@ STEP: Final = 256 * 1024
 SHOWN: Final = 60
 """Characters of somebody else's text in a message."""
 GZIP: Final = 16 + zlib.MAX_WBITS
+NOT_CSV: Final = (
+    "is not CSV: its quotes (one inside a quoted field is written twice), its line ends, or a "
+    f"field larger than the limit of {csv.field_size_limit()} characters"
+)
+"""The reader's own words are those of the interpreter's version."""
 
 
 class BadUpload(FairlaneError):
@@ -105,7 +110,7 @@ def _members(blocks: Iterable[bytes]) -> Iterator[bytes]:
             try:
                 out = member.decompress(waiting, STEP)
             except zlib.error as error:
-                raise BadUpload(0, f"the file is not readable as gzip: {error}") from error
+                raise BadUpload(0, "the file is not readable as gzip") from error
             if out:
                 yield out
             waiting = member.unused_data if member.eof else member.unconsumed_tail
@@ -154,7 +159,7 @@ class _Lines:
 # --- JSON Lines -------------------------------------------------------------------------------
 
 
-class _Twice(ValueError):
+class _Twice(NotJson):
     pass
 
 
@@ -168,10 +173,10 @@ def _jsonl_ids(lines: _Lines, column: str | None) -> Iterator[str]:
 
 def _json_id(number: int, line: str, column: str | None) -> object:
     try:
-        value = json.loads(line, object_pairs_hook=_object, parse_int=_Number, parse_float=_Number)
+        value = json_loads(line, object_pairs_hook=_object, parse_int=_Number, parse_float=_Number)
     except _Twice as error:
         raise BadUpload(number, str(error)) from error
-    except (ValueError, RecursionError) as error:
+    except NotJson as error:
         raise BadUpload(number, f"is not JSON: {error}") from error
     if column is None:
         if isinstance(value, dict):
@@ -238,7 +243,7 @@ def _csv_ids(lines: _Lines, column: str) -> Iterator[str]:
         try:
             row = next(rows, None)
         except csv.Error as error:
-            raise BadUpload(lines.number, f"is not CSV: {error}") from error
+            raise BadUpload(lines.number, NOT_CSV) from error
         lines.record_bytes = 0
         if row is None:
             break

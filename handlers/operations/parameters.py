@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Annotated, Any, Final, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from ..jobs.exact import NotJson, exact_loads
 from ..jobs.values import BadValue, number
 
 RESERVED: Final = frozenset({"tenant", "id", "version", "last_job_id"})
@@ -36,8 +36,10 @@ class Parameters(BaseModel):
     def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
         """The parameters in a JSON text. Raises pydantic.ValidationError, also for bad JSON."""
         try:
-            content = json.loads(json_data, parse_float=Decimal, parse_constant=_no_constant)
-        except (ValueError, RecursionError) as error:
+            content = exact_loads(
+                bytes(json_data) if isinstance(json_data, bytearray) else json_data
+            )
+        except NotJson as error:
             problem = PydanticCustomError(
                 "json_invalid", "not usable JSON: {error}", {"error": str(error)}
             )
@@ -45,10 +47,6 @@ class Parameters(BaseModel):
                 cls.__name__, [InitErrorDetails(type=problem, input=None)]
             ) from error
         return cls.model_validate(content, **options)
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def _text(text: str) -> str:

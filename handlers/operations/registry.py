@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 from functools import cache
 from types import MappingProxyType
@@ -55,7 +56,7 @@ def operation(
             apply,
             _erase(writes),
             sinks=sinks,
-            description=(apply.__doc__ or "").strip(),
+            description=inspect.cleandoc(apply.__doc__ or ""),
             missing=missing,
         )
         return apply

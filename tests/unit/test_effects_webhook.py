@@ -21,7 +21,17 @@ from handlers.memory.runtime import ManualRuntime
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PUBLIC: Final = ("93.184.216.34", "2606:2800:220:1::1")
+PUBLIC: Final = (
+    "93.184.216.34",
+    "2606:2800:220:1::1",
+    "192.0.1.1",
+    "100.128.0.1",
+    "223.255.255.255",
+    "::ffff:93.184.216.34",
+    "64:ff9b::5db8:d822",
+    "2002:5db8:d822::1",
+    "2001:200::1",
+)
 PRIVATE: Final = (
     "127.0.0.1",
     "127.8.8.8",
@@ -46,6 +56,22 @@ PRIVATE: Final = (
     "::ffff:169.254.169.254",
     "64:ff9b::a9fe:a9fe",
     "2002:7f00:1::",
+    # C104: public to one version of Python, and private to another.
+    "::169.254.170.2",
+    "::ffff:0:a9fe:aa02",
+    "fec0::1",
+    "64:ff9b:1::a9fe:aa02",
+    "64:ff9b:1::5db8:d822",
+    "192.0.0.9",
+    "192.88.99.1",
+    "2001::1",
+    "2001:1::1",
+    "2001:20::1",
+    "2001:db8::1",
+    "3fff::1",
+    "5f00::1",
+    "100::1",
+    "4000::1",
     "not an address",
 )
 

@@ -1,0 +1,56 @@
+"""JSON is read, and refused, in the same way and in the same words by every Python."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from handlers.jobs.exact import MAX_NESTED, NotJson, exact_loads
+
+
+def nested(levels: int) -> str:
+    return "[" * (levels + 1) + "]" * (levels + 1)
+
+
+# The words are pydantic's and ours: the interpreter's differ (a trailing comma, since 3.13).
+REFUSED = [
+    ("", "EOF while parsing a value at line 1 column 0"),
+    ("[1,]", "trailing comma at line 1 column 4"),
+    ('{"a":1,}', "trailing comma at line 1 column 8"),
+    ('{"a" 1}', "expected `:` at line 1 column 6"),
+    ("1 2", "trailing characters at line 1 column 3"),
+    ("\ufeff1", "expected value at line 1 column 1"),
+    ("\ud800", "expected value at line 1 column 1"),
+    ("NaN", "NaN is not a JSON number"),
+    ("-Infinity", "-Infinity is not a JSON number"),
+    ("9" * 5000, "an integer over the limit of digits"),
+    ("1e" + "9" * 30, "a number no record can hold"),
+    (b"\xff", "not UTF-8"),
+    # The interpreters' limits begin at 1,000 levels, or at 100,000.
+    *((nested(levels), "nested deeper than 200 levels") for levels in (201, 2000, 200_000)),
+    *(("[" * levels, "nested deeper than 200 levels") for levels in (202, 2000, 200_000)),
+    ('{"a":' * 2000, "nested deeper than 200 levels"),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED, ids=[str(n) for n in range(len(REFUSED))])
+def test_what_is_not_json_is_refused_in_known_words(text: str | bytes, why: str) -> None:
+    with pytest.raises(NotJson) as caught:
+        exact_loads(text)
+    assert str(caught.value) == why
+
+
+def test_what_is_json_is_read_exactly() -> None:
+    read = exact_loads('{"a": [1, 1.50, true, null, "\\ud800[{"]}')
+    assert read == {"a": [1, Decimal("1.50"), True, None, "\ud800[{"]}
+    assert str(read["a"][1]) == "1.50"
+
+
+def test_levels_are_counted_and_brackets_in_text_are_not() -> None:
+    assert exact_loads(nested(MAX_NESTED))
+    assert exact_loads('["' + "[{" * 500 + '"]')
+    assert exact_loads("[" + ",".join(["[]"] * 500) + "]")
+    assert exact_loads(nested(32), nested=32)
+    with pytest.raises(NotJson, match="deeper than 32"):
+        exact_loads(nested(33), nested=32)
