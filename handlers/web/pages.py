@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, time
 from typing import TYPE_CHECKING, Final
 
 from ..jobs import items
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 200
+_HOUR_24: Final = re.compile(r"(\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W\d\d(-?\d)?).24")
+"""The end of a day in ISO 8601: some versions of Python read it, RFC 3339 has no such hour."""
 MAX_READS: Final = 5
 """Reads of one page: where a filter matches little, a page ends early and the next one goes on."""
 PARAMETERS: Final = (
@@ -164,7 +167,7 @@ def _time(name: str, text: str | None) -> int | None:
         return None
     try:
         at = datetime.fromisoformat(text)
-        if at.tzinfo is not None:
+        if at.tzinfo is not None and not (at.time() == time.min and _HOUR_24.match(text)):
             return max(0, round(at.timestamp() * 1000))
     except (ValueError, OverflowError):
         pass
