@@ -6,8 +6,18 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-PYTHON ?= python3
+# Named on the command line or in the environment, a Python has an environment of its own.
+ifdef PYTHON
+VENV := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo unknown)
+else
 VENV := .venv
+# The version that the functions and the image run on, where there is one.
+PYTHON = $(shell for each in python3.13 $(wildcard $(PYENV)/3.13.*/bin/python3.13) \
+	python3 python3.14 python3.12 python3.11; do if $$each -c '$(GOOD)' 2>/dev/null; \
+	then echo $$each; exit; fi; done; echo python3)
+endif
+PYENV := $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions
+GOOD := import ensurepip, sys; sys.exit(sys.version_info < (3, 11))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 CDK := $(VENV)/cdk
@@ -28,16 +38,16 @@ unexport PYTHONPATH PYTHONHOME
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## Make the environment in .venv (Python 3.11 or newer); instant when nothing changed
+setup: $(STAMP) ## Make the environment in .venv, with PYTHON=python3.12 in .venv-3.12
 	@echo "The environment is ready: $(VENV)"
 
 # A second run finds the stamp newer than what it was made from and does nothing.
 $(STAMP): requirements/setup.txt requirements/dev.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-		echo "Fairlane needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)." >&2; \
-		echo "Name another one: make setup PYTHON=python3.13" >&2; exit 1; }
-	@$(BIN)/python -c 'import pip' 2>/dev/null || { \
-		echo "Making $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv --clear $(VENV); }
+	@$(BIN)/python -c 'import pip' 2>/dev/null || { python='$(PYTHON)'; \
+		$$python -c '$(GOOD)' 2>/dev/null || { \
+			echo "Fairlane needs Python 3.11 or newer; '$$python' is $$($$python --version 2>&1 || true)." >&2; \
+			echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.13" >&2; exit 1; }; \
+		echo "Making $(VENV) with $$($$python --version)"; $$python -m venv --clear $(VENV); }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
 		-r requirements/setup.txt
 	@$(BIN)/uv pip install --quiet --require-hashes -r requirements/dev.txt
@@ -108,6 +118,6 @@ lock: $(STAMP) ## Compile requirements/*.in again (ARGS=--upgrade for newer indi
 	$(COMPILE) $(ARGS) requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) $(ARGS) requirements/lambda.in -c requirements/dev.txt -o requirements/lambda.txt
 
-clean: ## Remove the environment, caches and build output (make down stops the local stack)
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache cdk.out build dist *.egg-info
+clean: ## Remove the environments, caches and build output (make down stops the local stack)
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache cdk.out build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

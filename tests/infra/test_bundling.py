@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -54,6 +55,12 @@ def test_the_image_starts_the_same_command_as_the_task(stack: Synthesised) -> No
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     assert f"ENTRYPOINT [{words}]" in dockerfile
     assert f"/python:{settings_of().python}-slim\n" in dockerfile
+
+
+def test_the_checks_prefer_the_python_that_is_deployed() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    [looked_for] = re.findall(r"for each in (python\S+)", makefile)
+    assert looked_for == f"python{settings_of().python}"
 
 
 def test_only_what_runs_is_shipped(tmp_path: Path) -> None:

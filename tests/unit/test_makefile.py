@@ -1,0 +1,80 @@
+"""Which Python ``make`` takes, and where it puts the environment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+HERE: Final = "{}.{}".format(*sys.version_info[:2])
+SOURCES: Final = ("requirements/setup.txt", "requirements/dev.txt", "pyproject.toml")
+
+
+def make(folder: Path, *words: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """In a folder that has the Makefile. path: the only place where programs are found first."""
+    env = {n: v for n, v in os.environ.items() if n not in {"PYTHON", "MAKEFLAGS", "MAKELEVEL"}}
+    if path is not None:
+        env |= {"PATH": f"{path}:{env['PATH']}", "HOME": str(folder), "PYENV_ROOT": str(folder)}
+    return subprocess.run(
+        ["make", *words], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "requirements").mkdir()
+    for name in SOURCES:
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A folder of commands; every Python that make looks for fails, as pyenv's stand-ins do."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("python3", *(f"python3.{minor}" for minor in range(11, 15))):
+        command(folder / name, "echo 'not in this version' >&2; exit 127")
+    return folder
+
+
+def command(file: Path, script: str) -> None:
+    file.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    file.chmod(0o755)
+
+
+def test_a_python_that_is_named_has_an_environment_of_its_own(project: Path) -> None:
+    named = make(project, "-n", "setup", f"PYTHON={sys.executable}")
+    assert f"-m venv --clear .venv-{HERE};" in named.stdout, named.stderr
+
+
+def test_the_python_that_is_deployed_comes_before_others(project: Path, programs: Path) -> None:
+    for name in ("python3", "python3.13"):
+        command(programs / name, f'exec {sys.executable} "$@"')
+    made = make(project, "-n", "setup", path=programs)
+    assert "python='python3.13'" in made.stdout, made.stderr
+    assert "-m venv --clear .venv;" in made.stdout
+
+
+@pytest.mark.parametrize("there", ["python3", "python3.12"])
+def test_another_that_is_new_enough_will_do(project: Path, programs: Path, there: str) -> None:
+    command(programs / there, f'exec {sys.executable} "$@"')
+    assert f"python='{there}'" in make(project, "-n", "setup", path=programs).stdout
+
+
+def test_without_one_that_is_new_enough_make_says_so_and_leaves_nothing(
+    project: Path, programs: Path
+) -> None:
+    before = set(project.iterdir())
+    ended = make(project, "check", path=programs)
+    assert ended.returncode != 0
+    assert "needs Python 3.11 or newer; 'python3' is not in this version" in ended.stderr
+    assert "make check PYTHON=python3.13" in ended.stderr
+    assert set(project.iterdir()) == before
