@@ -62,7 +62,7 @@ def send(made: aws.Clients, address: UploadAddress, content: bytes) -> None:
 
 def test_a_file_is_seen_with_its_size_and_notes(uploads: Uploads) -> None:
     assert uploads.store.look(NAME) is None
-    uploads.send(uploads.store.address(NAME, NOTES, seconds=60), b"0123456789")
+    uploads.send(uploads.store.address(NAME, NOTES, seconds=3600), b"0123456789")
     found = uploads.store.look(NAME)
     assert found is not None
     assert found == Stored(found.version, 10, NOTES)
@@ -75,14 +75,14 @@ def test_a_file_is_seen_with_its_size_and_notes(uploads: Uploads) -> None:
 def test_a_file_is_read_in_ranges(
     uploads: Uploads, offset: int, length: int, expected: bytes
 ) -> None:
-    uploads.send(uploads.store.address(NAME, NOTES, seconds=60), b"0123456789")
+    uploads.send(uploads.store.address(NAME, NOTES, seconds=3600), b"0123456789")
     found = uploads.store.look(NAME)
     assert found is not None
     assert uploads.store.read(NAME, found.version, offset, length) == expected
 
 
 def test_another_content_is_another_version_and_the_old_one_is_gone(uploads: Uploads) -> None:
-    address = uploads.store.address(NAME, NOTES, seconds=60)
+    address = uploads.store.address(NAME, NOTES, seconds=3600)
     uploads.send(address, b"first")
     first = uploads.store.look(NAME)
     uploads.send(address, b"other")
@@ -98,7 +98,7 @@ def test_another_content_is_another_version_and_the_old_one_is_gone(uploads: Upl
 def test_a_file_that_is_not_there_is_gone(uploads: Uploads) -> None:
     with pytest.raises(UploadGone):
         uploads.store.read(NAME, '"0"', 0, 5)
-    uploads.send(uploads.store.address(NAME, NOTES, seconds=60), b"first")
+    uploads.send(uploads.store.address(NAME, NOTES, seconds=3600), b"first")
     found = uploads.store.look(NAME)
     assert found is not None
     uploads.drop(NAME)
@@ -109,7 +109,7 @@ def test_a_file_that_is_not_there_is_gone(uploads: Uploads) -> None:
 
 def test_the_form_takes_one_name_these_notes_and_a_bounded_size() -> None:
     with aws.moto() as made:
-        address = aws.upload_store(made, max_bytes=1000).address(NAME, NOTES, seconds=60)
+        address = aws.upload_store(made, max_bytes=1000).address(NAME, NOTES, seconds=3600)
     conditions = policy_of(address)["conditions"]
     assert ["content-length-range", 1, 1000] in conditions
     assert {"key": NAME} in conditions

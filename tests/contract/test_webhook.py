@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from handlers.effects import webhook
 from handlers.effects.webhook import MAX_REPLY, Webhook
 from handlers.jobs.effects import Batch, Projection
 from handlers.jobs.errors import Transient
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 SECRET: Final = b"a secret of some length"
 NAME: Final = "hook.example"
+LONG: Final = 600.0
+"""Seconds no answer takes, unless a test fails."""
 BATCH: Final = Batch("job", 0, "acme", "set_fields", [Projection("a", 2, None)])
 
 
@@ -59,6 +62,12 @@ class Receiver:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/in?x=1"
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook, "CONNECT_TIMEOUT", LONG)
+    monkeypatch.setattr(webhook, "READ_TIMEOUT", LONG)
 
 
 @contextmanager
@@ -100,7 +109,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 def hook(receiver: Receiver) -> Webhook:
-    return Webhook(receiver.url, lambda: SECRET, ManualRuntime(), loopback=True)
+    return Webhook(receiver.url, lambda: SECRET, ManualRuntime(), loopback=True, total_timeout=LONG)
 
 
 def test_a_delivery_is_signed_and_has_the_chunks_key(receiver: Receiver) -> None:
@@ -234,7 +243,15 @@ def test_what_is_called_is_the_address_that_was_checked(tmp_path: Path) -> None:
 
     with serving(server) as receiver:
         url = f"https://{NAME}:{receiver.port}/in"
-        sink = Webhook(url, lambda: SECRET, ManualRuntime(), loopback=True, ask=ask, trust=trust)
+        sink = Webhook(
+            url,
+            lambda: SECRET,
+            ManualRuntime(),
+            loopback=True,
+            ask=ask,
+            trust=trust,
+            total_timeout=LONG,
+        )
         assert sink.deliver(BATCH).refused == {}
         with pytest.raises(Transient, match="must not be called"):
             sink.deliver(BATCH)
@@ -254,6 +271,7 @@ def test_another_names_certificate_is_not_taken(tmp_path: Path) -> None:
             loopback=True,
             ask=lambda *_: ["127.0.0.1"],
             trust=trust,
+            total_timeout=LONG,
         )
         with pytest.raises(Transient, match="cannot be reached"):
             sink.deliver(BATCH)

@@ -98,7 +98,7 @@ def test_the_two_curl_lines_work_as_printed(stack: LocalStack, load: Load) -> No
     )
     assert len(listed["jobs"]) == 3
     client = Client(left.api, left.token)
-    assert client.wait(created["id"], timeout=60).state is State.SUCCEEDED
+    assert client.wait(created["id"], timeout=600).state is State.SUCCEEDED
     client.close()
 
 

@@ -113,7 +113,7 @@ def test_whatever_comes_in_the_answer_is_documented(
     )
     @given(case=requested(operation, mode, jobs))
     def run(case: Case[Operation]) -> None:
-        response = case.call(base_url=stack.api.url, session=session, headers=headers, timeout=60)
+        response = case.call(base_url=stack.api.url, session=session, headers=headers, timeout=600)
         case.validate_response(response, checks=CHECKS)
 
     with session:

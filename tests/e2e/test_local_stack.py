@@ -160,7 +160,7 @@ def test_workers_are_killed_and_started_again(stack: LocalStack) -> None:
     [extra] = stack.workers.start()
     assert extra.pid in pids(stack.folder.read())
     extra.kill()
-    assert extra.wait(10) == -9
+    assert extra.wait(600) == -9
     assert extra.pid not in [worker.pid for worker in stack.workers.running]
 
 

@@ -122,7 +122,7 @@ def recovered(stack: LocalStack, holds: Callable[[], bool]) -> None:
     what never happens ends the run."""
     functions = stack.clients.lambda_.list_functions()["Functions"]
     [name] = [each["FunctionName"] for each in functions if "Recovery" in each["FunctionName"]]
-    for _ in range(300):
+    for _ in range(2000):
         if holds():
             return
         stack.clients.lambda_.invoke(FunctionName=name, Payload=b"{}")

@@ -14,7 +14,7 @@ from scripts.local.stack import LocalStack
 
 TENANT: Final = "stopping"
 COUNT: Final = 3000
-PATIENCE: Final = 120
+PATIENCE: Final = 600
 """Seconds until a test gives up; nothing is asserted about how long anything takes."""
 
 

@@ -121,5 +121,5 @@ def test_the_store_refuses_another_size_name_or_format(client: Client, tmp_path:
             upload_id=slot.upload_id,
         )
     )
-    ended = client.wait(job.id, timeout=120)
+    ended = client.wait(job.id, timeout=600)
     assert (ended.state, ended.total, ended.skipped) == (State.SUCCEEDED, 1, 1)

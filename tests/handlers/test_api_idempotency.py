@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tests.handlers.deployment import Answer, Deployment
 
 KEY = {"Idempotency-Key": "one"}
+PATIENCE: Final = 900
+"""Seconds no request takes, unless a test fails."""
 
 
 class Killed(BaseException):
@@ -32,6 +34,11 @@ class Killed(BaseException):
 
 def ask(stack: Deployment, ids: Sequence[str] = ("r00000",), **more: Any) -> Answer:
     return stack.create(list(ids), headers=KEY, **more)
+
+
+def ask_patiently(stack: Deployment) -> Answer:
+    """With so much time left that what another thread began is not taken for dead."""
+    return ask(stack, remaining=PATIENCE * 1000)
 
 
 def jobs(stack: Deployment) -> int:
@@ -234,14 +241,14 @@ def test_while_it_is_worked_on_the_same_request_is_told_to_wait(
     def slow(self: DynamoStore, name: str, writes: Sequence[Write]) -> None:
         if name == "create":
             entered.set()
-            go_on.wait(60)
+            go_on.wait(PATIENCE)
         transact(self, name, writes)
 
     monkeypatch.setattr(DynamoStore, "transact", slow)
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(ask, stack)
-        entered.wait(60)
-        second = ask(stack)
+        first = pool.submit(ask_patiently, stack)
+        assert entered.wait(PATIENCE)
+        second = ask_patiently(stack)
         go_on.set()
         assert first.result().status == 202
     assert (second.status, second.body["code"]) == (409, "in_progress")
@@ -281,7 +288,7 @@ def test_c31_of_twenty_requests_for_one_subject_one_wins(stack: Deployment) -> N
 
 def test_c31_of_twenty_equal_requests_with_one_key_all_get_the_one_job(stack: Deployment) -> None:
     with ThreadPoolExecutor(20) as pool:
-        answers = list(pool.map(lambda _: ask(stack), range(20)))
+        answers = list(pool.map(lambda _: ask_patiently(stack), range(20)))
     assert {answer.status for answer in answers} <= {202, 409}
     assert {a.body["code"] for a in answers if a.status == 409} <= {"in_progress"}
     assert len({answer.body["id"] for answer in answers if answer.status == 202}) == 1

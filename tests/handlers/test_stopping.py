@@ -21,7 +21,7 @@ from infra.bulk_lane import COMMAND
 from tests.handlers.deployment import settings
 
 ROOT: Final = Path(__file__).parents[2]
-PATIENCE: Final = 60
+PATIENCE: Final = 600
 """Seconds until the test gives up; nothing is asserted about how long anything takes."""
 
 # Python runs a module of this name before anything else. It sends the process its signal when the

@@ -105,7 +105,7 @@ def create_tables(client: DynamoDBClient, schema: RecordSchema | None = None) ->
     )
 
 
-def create_queue(client: SQSClient, name: str = "queue", *, visibility: int = 30) -> str:
+def create_queue(client: SQSClient, name: str = "queue", *, visibility: int = 3600) -> str:
     """A standard queue; returns its address. visibility: seconds."""
     answer = client.create_queue(QueueName=name, Attributes={"VisibilityTimeout": str(visibility)})
     return answer["QueueUrl"]
