@@ -1,4 +1,4 @@
-"""What a bench is."""
+"""What a bench is, and running one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from scripts.local.errors import LocalError
 from scripts.local.steps import Steps
 
 
@@ -39,6 +40,33 @@ class Bench:
     shows: str
     """One sentence; what the ratio is of."""
     run: Callable[[Steps], Measured]
+
+
+@dataclass(frozen=True)
+class Result:
+    bench: Bench
+    measured: Measured | None
+    error: str | None = None
+    """Why there is nothing measured."""
+
+    @property
+    def ok(self) -> bool:
+        return self.measured is not None and self.measured.ok
+
+    def as_json(self) -> dict[str, object]:
+        if self.measured is None:
+            return {"ok": False, "error": self.error}
+        return {**self.measured.model_dump(), "ok": self.ok}
+
+
+def perform(bench: Bench, steps: Steps) -> Result:
+    """Run the bench. An error in it is its result: the others have theirs all the same."""
+    try:
+        return Result(bench, bench.run(steps))
+    except LocalError as error:
+        return Result(bench, None, str(error))
+    except Exception as error:  # noqa: BLE001  one broken bench must not hide the others
+        return Result(bench, None, f"{type(error).__name__}: {error}")
 
 
 def compare(

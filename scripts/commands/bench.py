@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from scripts.bench.framework import Bench, Measured
+from scripts.bench.framework import Result, perform
 from scripts.bench.registry import BENCHES
 from scripts.local.errors import LocalError
 from scripts.local.steps import Steps
@@ -24,26 +25,40 @@ def bench(
     chosen = [each for each in BENCHES if name in {None, each.name}]
     if not chosen:
         raise LocalError(f"no bench {name!r}; there are: " + ", ".join(b.name for b in BENCHES))
+    results: list[Result] = []
     with Steps(quiet=as_json) as steps:
-        results = [(each, each.run(steps)) for each in chosen]
+        for each in chosen:
+            results.append(perform(each, steps))
+            steps.say(_line(results[-1]))
     if as_json:
-        facts = {each.name: {**m.model_dump(), "ok": m.ok} for each, m in results}
-        print(json.dumps({"ok": all(m.ok for _, m in results), "benches": facts}))
+        facts = {result.bench.name: result.as_json() for result in results}
+        print(json.dumps({"ok": all(result.ok for result in results), "benches": facts}))
     else:
         _show(results)
-    raise typer.Exit(0 if all(measured.ok for _, measured in results) else 1)
+    raise typer.Exit(0 if all(result.ok for result in results) else 1)
 
 
-def _show(results: list[tuple[Bench, Measured]]) -> None:
+def _line(result: Result) -> str:
+    """What came of one, as soon as it is known."""
+    if result.measured is None:
+        return f"{result.bench.name}: {_verdict(result)}: {escape(result.error or '')}"
+    return f"{result.bench.name}: {result.measured.ratio:.2f} {_verdict(result)}"
+
+
+def _verdict(result: Result) -> str:
+    if result.measured is None:
+        return "[red]failed[/]"
+    return "ok" if result.ok else "[red]out of bounds[/]"
+
+
+def _show(results: list[Result]) -> None:
     table = Table("bench", "ratio", "bound", "", "measured")
-    for each, measured in results:
-        figures = "\n".join(f"{value:,.1f} {what}" for what, value in measured.figures.items())
-        verdict = "ok" if measured.ok else "[red]out of bounds"
-        table.add_row(
-            f"{each.name}\n{each.shows}",
-            f"{measured.ratio:.2f}",
-            measured.bound,
-            verdict,
-            figures,
-        )
+    for result in results:
+        of, measured = result.bench, result.measured
+        if measured is None:
+            ratio, bound, figures = "", "", escape(result.error or "")
+        else:
+            lines = [f"{value:,.1f} {what}" for what, value in measured.figures.items()]
+            ratio, bound, figures = f"{measured.ratio:.2f}", measured.bound, "\n".join(lines)
+        table.add_row(f"{of.name}\n{of.shows}", ratio, bound, _verdict(result), figures)
     Console().print(table)

@@ -13,7 +13,6 @@ from opensearchpy.exceptions import OpenSearchException
 from rich.console import Console
 from rich.table import Table
 
-from handlers import bootstrap
 from handlers.effects.search_client import search_client
 from handlers.jobs.errors import FairlaneError
 from handlers.jobs.record_schema import RecordSchema
@@ -65,7 +64,7 @@ def drift(
 
 def sides_of(here: Deployment, tenant: str) -> Sides:
     """Raises LocalError for a deployment without a search index."""
-    settings = bootstrap.work_settings()
+    settings = here.settings
     url = settings.effects.search_url
     if url is None:
         raise LocalError("this deployment has no search index: set effects.search_url")

@@ -44,6 +44,11 @@ class Steps:
     ) -> None:
         self._progress.stop()
 
+    def say(self, line: str) -> None:
+        """A line that stays, in rich's markup."""
+        if not self._progress.disable:
+            self._progress.console.print(line)
+
     @contextmanager
     def step(self, what: str, total: int = 1) -> Iterator[Callable[[int], None]]:
         """A step of ``total`` units; the value given advances it. It is complete when the block

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import boto3
@@ -16,7 +16,7 @@ from handlers.aws.lane_queue import SqsLaneQueue
 from handlers.jobs.errors import FairlaneError
 from handlers.jobs.model import Lane
 from handlers.jobs.shards import with_every_shard
-from handlers.settings import PREFIX, SettingsError
+from handlers.settings import PREFIX, SettingsError, WorkSettings
 from scripts.local.errors import LocalError
 from scripts.local.ministack import CREDENTIALS, REGION
 from scripts.local.stack import LocalStack
@@ -34,12 +34,14 @@ class Deployment:
     world: World
     dead_letters: Mapping[Lane, LaneQueue]
     outputs: Mapping[str, str]
+    settings: WorkSettings
 
 
 def deployment(stack: str | None, local: str) -> Deployment:
     """The deployment of a CloudFormation stack, or of the local stack when none is named.
 
-    Raises LocalError, saying what could not be read."""
+    The environment is this deployment's afterwards: what makes clients of its own, later, makes
+    them for it. Raises LocalError, saying what could not be read."""
     if stack is None:
         attached = LocalStack(local).attach()
         os.environ.update(CREDENTIALS)
@@ -60,11 +62,11 @@ def _read(stack: str) -> Deployment:
     cloudformation = boto3.client("cloudformation")
     [described] = cloudformation.describe_stacks(StackName=stack)["Stacks"]
     outputs = {each["OutputKey"]: each["OutputValue"] for each in described.get("Outputs", [])}
-    os.environ.update(_environment(stack))
-    world = with_every_shard(replace(bootstrap.world("operator"), telemetry=Quiet()))
+    settings, world = world_of(_environment(stack))
+    world = with_every_shard(world)
     sqs = boto3.client("sqs")
     queues = {lane: SqsLaneQueue(sqs, outputs[name]) for lane, name in DEAD_LETTERS.items()}
-    return Deployment(world, queues, outputs)
+    return Deployment(world, queues, outputs, settings)
 
 
 def _environment(stack: str) -> dict[str, str]:
@@ -80,6 +82,22 @@ def _environment(stack: str) -> dict[str, str]:
                 variables = configuration.get("Environment", {}).get("Variables", {})
                 return {k: v for k, v in variables.items() if k.startswith(PREFIX)}
     raise LocalError(f"the stack {stack!r} has no function {FUNCTION_PREFIX}...: is it Fairlane?")
+
+
+def world_of(variables: Mapping[str, str]) -> tuple[WorkSettings, World]:
+    """Every port of the deployment whose functions have these variables. Raises SettingsError."""
+    _put(variables)
+    settings = WorkSettings.from_env(variables)
+    # Not ``bootstrap.world``: that one is a process's only one, and a tool may look at several
+    # deployments one after another.
+    return settings, bootstrap.make_world(settings, Quiet())
+
+
+def _put(variables: Mapping[str, str]) -> None:
+    """These into the environment, and out of it what an earlier deployment had more."""
+    for name in [name for name in os.environ if name.startswith(PREFIX)]:
+        del os.environ[name]
+    os.environ.update(variables)
 
 
 class Quiet:
