@@ -9,6 +9,8 @@ import pytest
 
 from handlers.jobs.model import Lane
 from handlers.jobs.reading import read_job
+from handlers.settings import WorkSettings
+from infra.settings import PRODUCTION_TIMING
 from scripts.commands import drift as command
 from scripts.commands.drift import Repairs, facts_of
 from scripts.ops.deployment import Deployment
@@ -16,10 +18,19 @@ from scripts.ops.drift import Difference, Drift, Kind
 from tests.support.world import MemoryWorld, memory_world
 
 TENANT = "acme"
+SETTINGS = WorkSettings(
+    control_table="control",
+    records_table="records",
+    idempotency_table="idempotency",
+    payload_bucket="payloads",
+    small_queue_url="small",
+    bulk_queue_url="bulk",
+    timing=PRODUCTION_TIMING,
+)
 
 
 def repairs_of(world: MemoryWorld) -> Repairs:
-    return Repairs(Deployment(world, {}, {}), TENANT)
+    return Repairs(Deployment(world, {}, {}, SETTINGS), TENANT)
 
 
 def add(repairs: Repairs, count: int) -> None:
