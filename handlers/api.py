@@ -21,7 +21,6 @@ from .settings import CallerSettings
 from .web.answers import answer, not_modified, raw
 from .web.caller import Callers, Scope
 from .web.creating import Creation, OnConflict, SubjectBusy, TooManyJobs
-from .web.pages import PARAMETERS, jobs_page
 from .web.problems import Problem, not_found, unavailable
 from .web.query import Query
 from .web.views import etag, is_job_id, job_view, location, look_again, matches
@@ -74,6 +73,8 @@ def create_upload() -> Response[str]:
 
 @app.get("/v1/jobs")
 def list_jobs() -> Response[str]:
+    from .web.pages import PARAMETERS, jobs_page  # noqa: PLC0415
+
     tenant, query = _tenant(Scope.READ), _query(*PARAMETERS)
     return answer(HTTPStatus.OK, jobs_page(_world(), tenant, query), _request_id())
 

@@ -16,7 +16,6 @@ from .aws.lane_queue import SqsLaneQueue
 from .aws.lazy import LazyListener, LazyQuery, LazySink
 from .aws.record_store import DynamoRecordStore
 from .aws.runtime import SystemRuntime
-from .aws.table_query import TableQuery
 from .jobs.events import ADDRESS
 from .jobs.events import EVENT_BUS as JOBS_BUS
 from .jobs.model import Lane
@@ -187,6 +186,14 @@ def _query_of(
 ) -> RecordQuery:
     if settings.query.source == "search":
         return LazyQuery(lambda: _search_query(settings, schema, connections))
+    return LazyQuery(lambda: _table_query(settings, schema, dynamodb))
+
+
+def _table_query(
+    settings: WorkSettings, schema: RecordSchema, dynamodb: DynamoDBClient
+) -> RecordQuery:
+    from .aws.table_query import TableQuery  # noqa: PLC0415  see sinks_of
+
     return TableQuery(dynamodb, settings.records_table, schema)
 
 

@@ -22,7 +22,6 @@ from .measures import Measure
 from .model import EndReason, Lane
 from .outcomes import DeleteMessage, KeepMessage, Stop
 from .planning import Work
-from .preparing import prepare
 from .reading import read_job
 from .settle import Rejected, carry_out, insist
 from .sources import filter_of, source_of
@@ -91,6 +90,8 @@ class _Attempt:
         try:
             work = self._work_of(job)
             if job.unprepared:
+                from .preparing import prepare  # noqa: PLC0415  not for a small job's start
+
                 prepared = prepare(self.world, job, self._should_stop)
                 if prepared.stop is not None:
                     return prepared

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .filters import matches
 from .limits import MAX_REASON
 from .model import Change, Counts, Fail, Operation, Remove, Skip, Touch
 
@@ -60,7 +59,7 @@ def plan_one(world: World, job: Job, work: Work, id_: str, record: Record | None
     if record.last_job_id == job.id:
         # Only possible for an id that was in an earlier chunk too.
         return Plan(id_, Skip("already changed by this job"))
-    if work.filter is not None and not matches(work.filter, record.fields):
+    if work.filter is not None and not _matches(work.filter, record):
         # An index lags, and so does a list that was written down before.
         return Plan(id_, Skip("no longer matches the query"))
     outcome = work.outcome(record)
@@ -68,6 +67,12 @@ def plan_one(world: World, job: Job, work: Work, id_: str, record: Record | None
         return Plan(id_, outcome, _write(world, job, record, outcome), _version(record, outcome))
     except ValueError as error:
         return Plan(id_, Fail(str(error)))
+
+
+def _matches(filter_: Filter, record: Record) -> bool:
+    from .filters import matches  # noqa: PLC0415  slow to import, and few jobs have a filter
+
+    return matches(filter_, record.fields)
 
 
 def _write(world: World, job: Job, record: Record, outcome: Outcome) -> Write | None:

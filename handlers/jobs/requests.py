@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from pydantic import (
@@ -117,10 +118,9 @@ class JobRequest(BaseModel):
     notify: Notify | None = Field(default=None, description="Whom to tell of the job.")
 
 
-class Accepted(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
     """A request whose operation and parameters are known to be good."""
-
-    model_config = ConfigDict(frozen=True)
 
     operation: str
     subject: str

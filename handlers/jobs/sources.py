@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from .errors import JobFailed, PayloadGone
-from .filters import Filter
 from .limits import PAYLOAD_BLOCK, QUERY_PAGE
 from .model import EndReason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from .filters import Filter
     from .model import IdCursor, Job
     from .ports import PayloadStore, RecordQuery, World
 
@@ -57,6 +57,8 @@ def query_port(world: World) -> RecordQuery:
 
 
 def filter_of(query: str) -> Filter:
+    from .filters import Filter  # noqa: PLC0415  slow to import, and few jobs have a query
+
     try:
         return Filter.from_json(query)
     except ValueError as error:

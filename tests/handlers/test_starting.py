@@ -24,6 +24,31 @@ print(started, gc.isenabled(), gc.get_freeze_count() > 10_000)
 """
 
 
+RARELY_NEEDED = {
+    "aws_lambda_powertools.utilities.parser": ["api", "small_lane", "recovery"],
+    "sqlite3": ["api", "small_lane", "recovery"],
+    "opensearchpy": ["api", "small_lane", "recovery"],
+    "handlers.jobs.filters": ["small_lane", "recovery"],
+}
+"""Modules that are slow to import, and the functions that start without them."""
+
+
+@pytest.mark.parametrize("name", ["api", "small_lane", "recovery"])
+def test_a_function_starts_without_what_few_jobs_need(
+    stack: Deployment, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    for variable, value in AUTH.to_env().items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", name)
+    code = f"import sys, handlers.{name}\nprint(*sys.modules)"
+    looked = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    there = set(looked.stdout.split())
+    assert f"handlers.{name}" in there
+    assert not {module for module, names in RARELY_NEEDED.items() if name in names} & there
+
+
 @pytest.mark.parametrize("name", ["api", "authorizer", "small_lane", "recovery"])
 def test_garbage_is_collected_again_once_a_function_has_started(
     stack: Deployment, monkeypatch: pytest.MonkeyPatch, name: str
