@@ -135,6 +135,8 @@ def _table(part: PartReport) -> Table:
         table.add_row(*_row(each))
     if not part.expectations:
         table.add_row("[red]✗", "it shows something", "an expectation", "none")
+    for told in part.information:
+        table.add_row("", told.what, told.beside, told.saw, style="dim")
     return table
 
 

@@ -17,6 +17,8 @@ def show(report: Report, console: Console) -> None:
     console.print(_lanes(report))
     console.print()
     console.print(_claims(report))
+    console.print()
+    console.print(_information(report))
     if report.ok:
         console.print(f"[green]Every claim holds.[/] {report.seconds:g} s in all.")
     else:
@@ -31,6 +33,14 @@ def _lanes(report: Report) -> Table:
     table.add_column("")
     for name in ("slots", "jobs", "items", "p50", "p95", "max"):
         table.add_column(name, justify="right")
+    idle = report.idle
+    table.add_row(
+        "small lane, idle",
+        str(report.lanes[Lane.SMALL].slots),
+        str(idle.jobs),
+        f"{idle.items:,}",
+        *_numbers(idle.dwell_ms),
+    )
     for lane in (Lane.SMALL, Lane.BULK):
         of = report.lanes[lane]
         counts = (str(of.slots), str(of.jobs), f"{of.items:,}")
@@ -60,6 +70,13 @@ def _claims(report: Report) -> Table:
     for claim in report.claims:
         mark = "[green]✓" if claim.ok else "[red]✗"
         table.add_row(mark, claim.what, claim.expected, claim.saw)
+    return table
+
+
+def _information(report: Report) -> Table:
+    table = Table("what", "saw", "beside", title="Times on this machine, which decide nothing")
+    for each in report.information:
+        table.add_row(each.what, each.saw, each.beside)
     return table
 
 

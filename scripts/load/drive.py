@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import Final
 
 from handlers.jobs.model import Lane
@@ -16,13 +17,14 @@ from scripts.local.stack import LocalStack
 from scripts.local.steps import Steps
 
 from .ledger import JobRow, Ledger
+from .patience import STALLED_S, Patience
 from .plan import Load, Planned
 from .truth import Ran
 
 LOOK_S: Final = 0.5
 """Between two looks at the tables: each look costs the local AWS some of its time."""
-FULL_WITHIN_S: Final = 60
-SETTLED_WITHIN_S: Final = 10
+LINE_S: Final = 2.0
+"""Between two looks at the line of bulk jobs while small jobs are measured."""
 
 
 class LoadFailed(LocalError):
@@ -35,6 +37,8 @@ class Duplicate:
 
     holder: str
     """The id of the job that has it."""
+    holder_state: State
+    """After the answer had come."""
     status: int
     """HTTP status; 202 when it was taken."""
     code: str
@@ -53,10 +57,12 @@ class Run:
 
     bulk: tuple[Ran, ...]
     small: tuple[Ran, ...]
+    idle: tuple[Ran, ...] = ()
+    """Small jobs that came before the bulk jobs."""
 
     @property
     def all(self) -> tuple[Ran, ...]:
-        return (*self.bulk, *self.small)
+        return (*self.idle, *self.bulk, *self.small)
 
     @property
     def window(self) -> tuple[int, int]:
@@ -69,75 +75,79 @@ class Run:
 
 
 class Driver:
-    """Puts one load on one stack. Every method raises LoadFailed when it takes for ever."""
+    """Puts one load on one stack. Every method raises LoadFailed when nothing moves any more."""
 
     def __init__(self, stack: LocalStack, load: Load, steps: Steps) -> None:
         self.ledger = Ledger(stack)
         self._load = load
         self._step = steps.step
+        self._idle: list[tuple[Planned, str]] = []
         self._bulk: list[tuple[Planned, str]] = []
         self._small: list[tuple[Planned, str]] = []
+        self._spare = load.spare()
+        self._line_at = 0.0
+        self._begun_before = 0
         self._client: Callable[[str], Client] = cache(
             lambda tenant: Client(stack.api.url, stack.issuer.token(tenant))
         )
 
+    def submit_idle(self) -> None:
+        """Submit the small jobs that come before any bulk work, and see them to their end."""
+        with self._step("Submitting small jobs to idle lanes", len(self._load.idle)) as advance:
+            self._idle = list(self._paced(self._load.idle, advance))
+        self._await("Waiting for them", [job_id for _, job_id in self._idle])
+
     def fill(self) -> None:
         """Submit the bulk jobs and wait until every bulk slot works."""
-        with self._step("Submitting bulk jobs", len(self._load.bulk)) as advance:
-            for planned in self._load.bulk:
+        bulk = self._load.bulk
+        with self._step("Submitting bulk jobs", len(bulk)) as advance:
+            for planned in bulk:
                 self._bulk.append((planned, self._submit(planned)))
                 advance(1)
         slots = self.ledger.bulk_slots
         with self._step("Waiting until every bulk slot works"):
-            self._until(lambda jobs: self._begun(jobs) >= slots, FULL_WITHIN_S)
+            self._until(lambda jobs: self._begun(jobs) >= slots)
 
     def submit_small(self) -> None:
-        """One after another, at the load's pace."""
-        with self._step("Submitting small jobs", len(self._load.small)) as advance:
-            start = time.monotonic()
-            for number, planned in enumerate(self._load.small):
-                time.sleep(max(0.0, start + number * self._load.pace - time.monotonic()))
-                self._small.append((planned, self._submit(planned)))
-                advance(1)
+        """One after another, at the load's pace. Bulk jobs stand in line all the while: on a
+        machine that works through them faster than that, more are submitted."""
+        with self._step("Submitting small jobs beside them", len(self._load.small)) as advance:
+            for submitted in self._paced(self._load.small, advance):
+                self._small.append(submitted)
+                self._keep_a_line()
 
-    def await_small(self, within: float) -> None:
+    def await_small(self) -> None:
         """Wait until every small job has ended."""
-        ids = [job_id for _, job_id in self._small]
-        self._await("Waiting for small jobs", ids, within)
+        self._await("Waiting for small jobs", [job_id for _, job_id in self._small])
 
-    def await_bulk(self, within: float) -> None:
-        """Wait until every bulk job has ended."""
-        ids = [job_id for _, job_id in self._bulk]
-        self._await("Waiting for bulk jobs", ids, within)
-
-    def drain(self, until: float, then: float) -> int:
+    def drain(self, until: float) -> int:
         """Let the bulk jobs run to their end. Those that no worker has begun at ``until`` (of the
-        monotonic clock) are cancelled, and the others get ``then`` seconds more. Returns how many
-        were cancelled."""
-        try:
-            self.await_bulk(max(0.0, until - time.monotonic()))
-        except LoadFailed:
-            cancelled = self._cancel_waiting()
-            self.await_bulk(then)
-            return cancelled
-        return 0
+        monotonic clock) are cancelled. Returns how many were cancelled."""
+        ids = [job_id for _, job_id in self._bulk]
+        if self._await("Waiting for bulk jobs", ids, until):
+            return 0
+        cancelled = self._cancel_waiting()
+        self._await("Waiting for those that were begun", ids)
+        return cancelled
 
     def submit_duplicate(self) -> Duplicate:
         """Ask for a second, small job on the subject of an unfinished bulk job."""
         with self._step("Submitting a duplicate"):
             # The small jobs' last messages may still be on their way out.
-            self._until(lambda _: not self.ledger.messages(Lane.SMALL), SETTLED_WITHIN_S)
+            self._until(lambda _: not self.ledger.messages(Lane.SMALL))
             before = self.ledger.jobs()
             planned, holder = self._holding(before)
             request = planned.request.model_copy(update={"ids": planned.ids[:1]})
             status, code, named, seconds = self._try(planned.tenant, request)
+            after = self.ledger.jobs()
             return Duplicate(
                 holder=holder,
+                holder_state=after[holder].state,
                 status=status,
                 code=code,
                 named=named,
                 seconds=round(seconds, 3),
-                new_jobs=len(self.ledger.jobs().keys() - before.keys()),
+                new_jobs=len(after.keys() - before.keys()),
                 small_messages=self.ledger.messages(Lane.SMALL),
                 dispatches=len(self.ledger.undispatched() - before.keys()),
             )
@@ -145,12 +155,35 @@ class Driver:
     def run(self) -> Run:
         """What became of the jobs up to now."""
         rows = self.ledger.jobs()
-        return Run(
-            bulk=tuple(Ran(planned, rows[job_id]) for planned, job_id in self._bulk),
-            small=tuple(Ran(planned, rows[job_id]) for planned, job_id in self._small),
+        idle, bulk, small = (
+            tuple(Ran(planned, rows[job_id]) for planned, job_id in jobs)
+            for jobs in (self._idle, self._bulk, self._small)
         )
+        return Run(bulk=bulk, small=small, idle=idle)
 
     # --- inside ------------------------------------------------------------------------------
+
+    def _paced(
+        self, jobs: Sequence[Planned], advance: Callable[[int], None]
+    ) -> Iterator[tuple[Planned, str]]:
+        start = time.monotonic()
+        for number, planned in enumerate(jobs):
+            time.sleep(max(0.0, start + number * self._load.pace - time.monotonic()))
+            yield planned, self._submit(planned)
+            advance(1)
+
+    def _keep_a_line(self) -> None:
+        """At least as many bulk jobs as the slots can begin until the next look, twice over."""
+        if time.monotonic() < self._line_at:
+            return
+        self._line_at = time.monotonic() + LINE_S
+        jobs = self.ledger.jobs()
+        begun = self._begun(jobs)
+        wanted = 2 * max(self.ledger.bulk_slots, begun - self._begun_before)
+        self._begun_before = begun
+        line = sum(jobs[job_id].in_line for _, job_id in self._bulk)
+        for planned in islice(self._spare, max(0, wanted - line)):
+            self._bulk.append((planned, self._submit(planned)))
 
     def _cancel_waiting(self) -> int:
         jobs = self.ledger.jobs()
@@ -193,25 +226,27 @@ class Driver:
             raise LoadFailed("no bulk job was left that has a subject")
         return max(active, key=lambda job: (jobs[job[1]].state is State.QUEUED, job[1]))
 
-    def _await(self, what: str, ids: Sequence[str], within: float) -> None:
+    def _await(self, what: str, ids: Sequence[str], until: float | None = None) -> bool:
+        """True when they have all ended; False when it is ``until`` (of the monotonic clock)."""
         with self._step(what, len(ids)) as advance:
-            seen = 0
+            seen = now = 0
 
-            def ended(jobs: Mapping[str, JobRow]) -> bool:
-                nonlocal seen
+            def over(jobs: Mapping[str, JobRow]) -> bool:
+                nonlocal seen, now
                 now = sum(jobs[job_id].state.terminal for job_id in ids)
                 advance(now - seen)
                 seen = now
-                return now == len(ids)
+                return now == len(ids) or (until is not None and time.monotonic() >= until)
 
-            self._until(ended, within)
+            self._until(over)
+            return now == len(ids)
 
-    def _until(self, holds: Callable[[Mapping[str, JobRow]], bool], within: float) -> None:
-        deadline = time.monotonic() + within
-        while not holds(self.ledger.jobs()):
-            if time.monotonic() > deadline:
+    def _until(self, holds: Callable[[Mapping[str, JobRow]], bool]) -> None:
+        patience = Patience()
+        while not holds(jobs := self.ledger.jobs()):
+            if not patience.lasts({(row.id, row.state, row.position) for row in jobs.values()}):
                 raise LoadFailed(
-                    f"the jobs did not get where they should within {within:g} s. The workers' "
-                    "logs are in the stack's folder while it is up (fairlane local status)"
+                    f"no job has moved for {STALLED_S} s. The workers' logs are in the stack's "
+                    "folder while it is up (fairlane local status)"
                 )
             time.sleep(LOOK_S)

@@ -48,6 +48,11 @@ class JobRow(BaseModel):
             return None
         return max(0, self.started_at - self.admitted_at)
 
+    @property
+    def in_line(self) -> bool:
+        """It could start, and no worker has begun it."""
+        return self.state is State.QUEUED and self.admitted_at is not None
+
 
 @dataclass(frozen=True)
 class RecordRow:

@@ -103,6 +103,74 @@ def _longest(steps: Sequence[_Step], slots: int) -> int:
     return longest
 
 
+class Overtaking(BaseModel):
+    """How jobs of one lane got past the jobs of another that stood in line when they came.
+
+    Of the order of starts alone, whatever time each took.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    came: int
+    """Jobs of the one lane."""
+    met_a_line: int
+    """Of them: came while at least one job of the other lane stood in line."""
+    passed_none: int
+    """Of those: started after all of the line."""
+    ahead: int
+    """Jobs in line, summed over all that came."""
+    overtaken: int
+    """Of them: started later, or not at all."""
+    all_slots: int
+    """Of ``came``: those at whose coming every slot of the other lane worked."""
+
+    @property
+    def percent(self) -> float:
+        return round(100 * self.overtaken / self.ahead, 1) if self.ahead else 0.0
+
+
+def overtaking(coming: Iterable[JobRow], others: Iterable[JobRow], *, slots: int) -> Overtaking:
+    """coming: the jobs of one lane. others: those of the other, which has so many ``slots``."""
+    rows, other = list(coming), list(others)
+    met = passed_none = ahead = overtaken = all_slots = 0
+    for row in rows:
+        line = [each for each in other if _in_line(each, row.created_at)]
+        passed = sum(_later(each, row) for each in line)
+        met += bool(line)
+        passed_none += bool(line) and not passed
+        ahead += len(line)
+        overtaken += passed
+        all_slots += sum(_running(each, row.created_at) for each in other) >= slots
+    return Overtaking(
+        came=len(rows),
+        met_a_line=met,
+        passed_none=passed_none,
+        ahead=ahead,
+        overtaken=overtaken,
+        all_slots=all_slots,
+    )
+
+
+def _in_line(job: JobRow, at: int) -> bool:
+    if job.admitted_at is None or job.admitted_at > at:
+        return False
+    left = job.finished_at if job.started_at is None else job.started_at
+    return left is None or left > at
+
+
+def _running(job: JobRow, at: int) -> bool:
+    if job.started_at is None or job.started_at > at:
+        return False
+    return job.finished_at is None or job.finished_at > at
+
+
+def _later(job: JobRow, than: JobRow) -> bool:
+    """A job that never started is later than any that did."""
+    if than.started_at is None:
+        return False
+    return job.started_at is None or job.started_at > than.started_at
+
+
 @dataclass(frozen=True)
 class Arrival:
     """A job for the simulated queue."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import chain, cycle, islice, pairwise, zip_longest
+from itertools import chain, count, cycle, islice, pairwise, zip_longest
 from typing import Final, TypeAlias
 
 from scripts.client import NewJob
@@ -41,11 +41,29 @@ class Planned:
 
 @dataclass(frozen=True)
 class Load:
-    bulk: tuple[Planned, ...]
-    """Submitted first, all at once."""
+    idle: tuple[Planned, ...]
+    """Small jobs that come before there is any bulk work, at the same pace as those beside it."""
+    once: tuple[Planned, ...]
+    """Bulk jobs over every record."""
+    passes: int
+    """How often they are all submitted, at the least."""
     small: tuple[Planned, ...]
     """Submitted one after another, ``pace`` seconds apart, whatever became of those before."""
     pace: float
+
+    @property
+    def bulk(self) -> tuple[Planned, ...]:
+        """Submitted first, all at once."""
+        return tuple(islice(self._endless(), self.passes * len(self.once)))
+
+    def spare(self) -> Iterator[Planned]:
+        """Endlessly more of them, for a machine on which those would not outlast the small jobs."""
+        return islice(self._endless(), self.passes * len(self.once), None)
+
+    def _endless(self) -> Iterator[Planned]:
+        for n in count():
+            for job in self.once:
+                yield replace(job, subject=f"{job.subject}/{n}")
 
 
 def plan(
@@ -55,32 +73,31 @@ def plan(
     passes: int = 2,
     small_jobs: int = 50,
     small_items: int = 10,
+    idle_jobs: int = 10,
     pace: float = 0.2,
 ) -> Load:
-    """Bulk jobs over every record ``passes`` times, at most ``part`` records each, and
-    ``small_jobs`` jobs.
+    """Bulk jobs over every record ``passes`` times, at most ``part`` records each, ``small_jobs``
+    jobs beside them and ``idle_jobs`` before them.
 
-    The largest tenants' bulk jobs come first, so they are the ones in the slots. By default there
-    are so many that some still wait when the last small job has come, which takes longer the
-    slower the machine is, as they do. The small jobs belong to the other half of the tenants.
+    The largest tenants' bulk jobs come first, so they are the ones in the slots. The small jobs
+    belong to the other half of the tenants.
     """
     by_size = sorted(tenants, key=lambda tenant: (-len(tenants[tenant]), tenant))
     parts = [_parts(tenant, sorted(tenants[tenant]), part) for tenant in by_size]
     rounds = zip_longest(*(_pairs(jobs) for jobs in parts), fillvalue=())
     once = tuple(chain.from_iterable(chain.from_iterable(rounds)))
-    bulk = tuple(replace(job, subject=f"{job.subject}/{n}") for n in range(passes) for job in once)
     quiet = by_size[len(by_size) // 2 :]
     small = tuple(
         _small(tenant, sorted(tenants[tenant]), number, small_items)
-        for number, tenant in enumerate(islice(cycle(quiet), small_jobs))
+        for number, tenant in enumerate(islice(cycle(quiet), idle_jobs + small_jobs))
     )
-    return Load(bulk=bulk, small=small, pace=pace)
+    return Load(small[:idle_jobs], once, passes, small[idle_jobs:], pace)
 
 
 def _parts(tenant: str, ids: Sequence[str], size: int) -> list[Planned]:
     """Of about equal size, so that none is small enough for the small lane by accident."""
-    count = -(-len(ids) // size)
-    cuts = [len(ids) * number // count for number in range(count + 1)]
+    parts = -(-len(ids) // size)
+    cuts = [len(ids) * number // parts for number in range(parts + 1)]
     return [
         Planned(tenant, f"airports/{ids[start]}", tuple(ids[start:end]), BULK_ADDS)
         for start, end in pairwise(cuts)

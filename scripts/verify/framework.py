@@ -13,6 +13,7 @@ from typing import Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from scripts.load import own
+from scripts.load.measures import Dwell
 from scripts.local.settings import Chosen
 from scripts.local.stack import LocalStack
 from scripts.local.state import ROOT
@@ -38,11 +39,25 @@ class Expectation(BaseModel):
         return cls.of(what, expected=expected, saw=saw, ok=saw == expected)
 
 
+class Information(BaseModel):
+    """One thing that was seen and is only told: no exit status depends on it. What takes time takes
+    as long as the machine needs, so absolute times are of this kind."""
+
+    model_config = ConfigDict(frozen=True)
+
+    what: str
+    beside: str
+    """What it may be compared with."""
+    saw: str
+
+
 class Bench:
     """What a scenario works with. A context manager: shared stacks are up until its end."""
 
     def __init__(self, steps: Steps, root: Path = ROOT) -> None:
         self.steps = steps
+        self.dwells: dict[str, Dwell] = {}
+        """What a scenario's run measured, by its name, for its control to compare with."""
         self._root = root
         self._shared: dict[str, LocalStack] = {}
         self._open = ExitStack()
@@ -90,7 +105,8 @@ class Bench:
         return self._shared[name]
 
 
-Part: TypeAlias = Callable[[Bench], Iterable[Expectation]]
+Seen: TypeAlias = Expectation | Information
+Part: TypeAlias = Callable[[Bench], Iterable[Seen]]
 
 
 @dataclass(frozen=True)
@@ -110,6 +126,7 @@ class PartReport(BaseModel):
 
     part: Literal["run", "control"]
     expectations: tuple[Expectation, ...]
+    information: tuple[Information, ...] = ()
     seconds: float
 
     @property
@@ -150,12 +167,15 @@ def perform(scenario: Scenario, bench: Bench) -> Report:
 
 def _perform(name: Literal["run", "control"], part: Part, bench: Bench) -> PartReport:
     start = time.monotonic()
-    seen: list[Expectation] = []
+    seen: list[Seen] = []
     try:
         seen.extend(part(bench))
     except Exception as error:  # noqa: BLE001  one broken scenario must not hide the others
         said = f"{type(error).__name__}: {error}"
         seen.append(Expectation.of("it runs to its end", expected="no error", saw=said, ok=False))
     return PartReport(
-        part=name, expectations=tuple(seen), seconds=round(time.monotonic() - start, 1)
+        part=name,
+        expectations=tuple(each for each in seen if isinstance(each, Expectation)),
+        information=tuple(each for each in seen if isinstance(each, Information)),
+        seconds=round(time.monotonic() - start, 1),
     )

@@ -10,23 +10,28 @@ from handlers.jobs.states import State
 from infra.settings import DeploySettings
 from scripts.load.drive import Driver, Duplicate, Run
 from scripts.load.ledger import Ledger
-from scripts.load.measures import Dwell, busy
+from scripts.load.measures import Dwell, Overtaking, busy, overtaking
 from scripts.load.plan import Load, Tenants, plan
+from scripts.load.truth import Ran
 from scripts.local.airports import airports_by_tenant
 from scripts.local.settings import Chosen, local_settings
 from scripts.local.stack import LocalStack
 
-from .framework import Bench, Expectation, Scenario
+from .framework import Bench, Expectation, Information, Scenario, Seen
 
-HARM: Final = 5
-"""How many times the SLO the control has to miss."""
-HAND_OVER_MS: Final = 1000
-"""A slot that ends one job and takes the next is not idle; longer than this it is."""
-BUSY_PERCENT: Final = 80.0
-"""Of the slots' time, at the least: hand-overs are a small part of it."""
-ANSWER_S: Final = 1.0
-WITHIN_S: Final = 120
+MET_PERCENT: Final = 90
+"""Of the small jobs have to come while bulk jobs stand in line: they have to get past something."""
+WORKED_PERCENT: Final = 50
+"""Of the small jobs have to come while every bulk slot works; a slot that hands over is free."""
+OVERTAKEN_PERCENT: Final = 50
+"""Of the bulk jobs in line a small job gets past all but those that are begun while it is on its
+way; in one queue it gets past none."""
+LATE_PERCENT: Final = 5
+"""Of the small jobs may start after the whole line they met: as many as a p95 leaves out."""
+GAIN: Final = 2
+"""How many times longer a p95 of dwell one queue has to make, at the least."""
 
+NAME: Final = "lane-isolation"
 SLOTS: Final = 2
 """Of each lane; the control's one pool has as many as both together."""
 TWO_LANES: Final[Chosen] = {
@@ -43,63 +48,74 @@ ONE_QUEUE: Final[Chosen] = {
 }
 
 
-def run(bench: Bench) -> Iterator[Expectation]:
+def run(bench: Bench) -> Iterator[Seen]:
     with bench.stack("lanes", settings=TWO_LANES) as stack:
         yield from lanes(bench, stack, plan(_everyone()), slo_ms(TWO_LANES))
 
 
-def control(bench: Bench) -> Iterator[Expectation]:
+def control(bench: Bench) -> Iterator[Seen]:
     """The same jobs at the same pace, and the same number of slots, behind one queue."""
     with bench.stack("one-queue", settings=ONE_QUEUE, workers=2) as stack:
         yield from one_queue(bench, stack, plan(_everyone()), slo_ms(ONE_QUEUE))
 
 
 SCENARIO: Final = Scenario(
-    "lane-isolation",
-    "Small jobs start within their SLO while every bulk slot is busy; a subject has one job.",
+    NAME,
+    "Small jobs start before the bulk jobs in line; a subject has one job.",
     run,
     control,
 )
 
 
-def lanes(bench: Bench, stack: LocalStack, load: Load, slo: int) -> Iterator[Expectation]:
+def lanes(bench: Bench, stack: LocalStack, load: Load, slo: int) -> Iterator[Seen]:
     """Put the load on a stack with two lanes and judge it. slo: ms."""
     driver = Driver(stack, load, bench.steps)
+    driver.submit_idle()
     driver.fill()
     duplicate = driver.submit_duplicate()
     driver.submit_small()
-    driver.await_small(WITHIN_S)
-    seen = driver.run()
+    driver.await_small()
+    seen, slots = driver.run(), driver.ledger.bulk_slots
+    bench.dwells[NAME] = dwell_of_small(seen)
     yield from in_their_lanes(seen)
-    yield within_slo(seen, slo)
-    yield from bulk_was_busy(seen, driver.ledger.bulk_slots)
+    yield from bulk_was_busy(seen, slots)
+    yield from overtook(seen, slots)
     yield from refused(duplicate)
-    yield from own_queue_empty(driver.ledger)
+    yield own_queue_empty(driver.ledger)
+    yield from times(seen, duplicate, slots=slots, slo=slo)
 
 
-def one_queue(bench: Bench, stack: LocalStack, load: Load, slo: int) -> Iterator[Expectation]:
+def one_queue(bench: Bench, stack: LocalStack, load: Load, slo: int) -> Iterator[Seen]:
     """Put the load on a stack with one queue for everything; it has to show the harm. slo: ms."""
     driver = Driver(stack, load, bench.steps)
     driver.fill()
     driver.submit_small()
-    driver.await_small(WITHIN_S)
-    seen = driver.run()
+    driver.await_small()
+    seen, slots = driver.run(), driver.ledger.bulk_slots
     in_bulk = sum(ran.row.lane is Lane.BULK for ran in seen.all)
     yield Expectation.equal(
         "every job went through the one queue", expected=len(seen.all), saw=in_bulk
     )
     yield Expectation.equal(
-        "it has as many slots as the two lanes together",
-        expected=2 * SLOTS,
-        saw=driver.ledger.bulk_slots,
+        "it has as many slots as the two lanes together", expected=2 * SLOTS, saw=slots
     )
+    yield from bulk_was_busy(seen, slots)
+    for claim in overtook(seen, slots):
+        yield Expectation.of(
+            f"not so here: {claim.what}",
+            expected=f"not {claim.expected}",
+            saw=claim.saw,
+            ok=not claim.ok,
+        )
     dwell = dwell_of_small(seen)
-    yield Expectation.of(
-        "p95 dwell of small jobs misses the SLO",
-        expected=f"at least {HARM} x {slo} ms",
-        saw=f"{dwell.p95} ms ({dwell.p95 / slo:.1f} x)",
-        ok=dwell.p95 >= HARM * slo,
-    )
+    if (with_lanes := bench.dwells.get(NAME)) is not None:
+        yield Expectation.of(
+            "p95 dwell of small jobs, against the run with two lanes",
+            expected=f"at least {GAIN} x",
+            saw=f"{ratio(dwell.p95, with_lanes.p95)} x: {dwell.p95} ms, {with_lanes.p95} ms",
+            ok=dwell.p95 >= GAIN * with_lanes.p95,
+        )
+    yield against_slo(dwell, slo)
 
 
 # --- judgement --------------------------------------------------------------------------------
@@ -119,36 +135,37 @@ def in_their_lanes(seen: Run) -> Iterator[Expectation]:
     )
 
 
-def within_slo(seen: Run, slo: int) -> Expectation:
-    dwell = dwell_of_small(seen)
-    return Expectation.of(
-        "p95 dwell of small jobs",
-        expected=f"at most {slo} ms",
-        saw=f"{dwell.p95} ms (p50 {dwell.p50}, max {dwell.max})",
-        ok=dwell.p95 <= slo,
-    )
-
-
 def bulk_was_busy(seen: Run, slots: int) -> Iterator[Expectation]:
-    start, end = seen.window
-    measured = busy((ran.row for ran in seen.bulk), slots=slots, start=start, end=end)
+    """There was something to get past: otherwise the order of starts would show nothing."""
+    order = _order(seen, slots)
     yield Expectation.of(
-        f"longest time with one of {slots} bulk slots free, while small jobs came",
-        expected=f"at most {HAND_OVER_MS} ms: one job handing over to the next",
-        saw=f"{measured.longest_gap_ms} ms",
-        ok=measured.longest_gap_ms <= HAND_OVER_MS,
+        "small jobs that came while bulk jobs stood in line",
+        expected=f"at least {MET_PERCENT} % of {order.came}",
+        saw=order.met_a_line,
+        ok=100 * order.met_a_line >= MET_PERCENT * order.came,
     )
     yield Expectation.of(
-        "work in the bulk slots' time meanwhile",
-        expected=f"at least {BUSY_PERCENT:g} %",
-        saw=f"{measured.share_percent:g} % of {measured.window_ms / 1000:.1f} s",
-        ok=measured.share_percent >= BUSY_PERCENT,
+        f"small jobs that came while all {slots} bulk slots worked",
+        expected=f"at least {WORKED_PERCENT} % of {order.came}",
+        saw=order.all_slots,
+        ok=100 * order.all_slots >= WORKED_PERCENT * order.came,
+    )
+
+
+def overtook(seen: Run, slots: int) -> Iterator[Expectation]:
+    """A small job starts before the bulk jobs that stood in line when it came."""
+    order = _order(seen, slots)
+    yield Expectation.of(
+        "bulk jobs in line that a small job started before",
+        expected=f"at least {OVERTAKEN_PERCENT} %",
+        saw=f"{order.percent:g} % ({order.overtaken} of {order.ahead})",
+        ok=order.percent >= OVERTAKEN_PERCENT,
     )
     yield Expectation.of(
-        "bulk jobs waiting for a slot, at the least",
-        expected="at least 1",
-        saw=measured.least_waiting,
-        ok=measured.least_waiting >= 1,
+        "small jobs that started after the whole line",
+        expected=f"at most {LATE_PERCENT} % of {order.met_a_line}",
+        saw=order.passed_none,
+        ok=order.met_a_line > 0 and 100 * order.passed_none <= LATE_PERCENT * order.met_a_line,
     )
 
 
@@ -159,10 +176,10 @@ def refused(duplicate: Duplicate) -> Iterator[Expectation]:
         saw=f"{duplicate.status} {duplicate.code}, naming {duplicate.named}",
     )
     yield Expectation.of(
-        "the time to that answer",
-        expected=f"under {ANSWER_S:g} s",
-        saw=f"{duplicate.seconds:.3f} s",
-        ok=duplicate.seconds < ANSWER_S,
+        "the job that has the subject, when that answer had come",
+        expected="not ended: nobody waited for it",
+        saw=duplicate.holder_state.value,
+        ok=not duplicate.holder_state.terminal,
     )
     yield Expectation.equal(
         "what it left: jobs, messages in the small queue, dispatches",
@@ -171,10 +188,58 @@ def refused(duplicate: Duplicate) -> Iterator[Expectation]:
     )
 
 
-def own_queue_empty(ledger: Ledger) -> Iterator[Expectation]:
-    yield Expectation.equal(
+def own_queue_empty(ledger: Ledger) -> Expectation:
+    return Expectation.equal(
         "messages left in the small queue", expected=0, saw=ledger.messages(Lane.SMALL)
     )
+
+
+# --- what is only told --------------------------------------------------------------------------
+
+
+def times(seen: Run, duplicate: Duplicate, *, slots: int, slo: int) -> Iterator[Information]:
+    """Absolute times, which are the machine's as much as Fairlane's. slo: ms."""
+    loaded, idle = dwell_of_small(seen), Dwell.of(map(_waited, seen.idle))
+    yield against_slo(loaded, slo)
+    yield Information(
+        what="dwell of small jobs beside bulk work, against idle",
+        beside=f"idle: p50 {idle.p50} ms, p95 {idle.p95} ms",
+        saw=f"p50 {ratio(loaded.p50, idle.p50)} x, p95 {ratio(loaded.p95, idle.p95)} x",
+    )
+    start, end = seen.window
+    measured = busy((ran.row for ran in seen.bulk), slots=slots, start=start, end=end)
+    yield Information(
+        what="work in the bulk slots' time meanwhile",
+        beside=f"longest with one free: {measured.longest_gap_ms} ms",
+        saw=f"{measured.share_percent:g} % of {measured.window_ms / 1000:.1f} s",
+    )
+    yield Information(
+        what="time to the answer about the second job", beside="", saw=f"{duplicate.seconds:.3f} s"
+    )
+
+
+def against_slo(dwell: Dwell, slo: int) -> Information:
+    return Information(
+        what="p95 dwell of small jobs",
+        beside=f"SLO {slo} ms: {'kept' if dwell.p95 <= slo else 'missed'} on this machine",
+        saw=f"{dwell.p95} ms (p50 {dwell.p50}, max {dwell.max})",
+    )
+
+
+def ratio(of: int, to: int) -> str:
+    return f"{of / max(to, 1):.1f}"
+
+
+def _order(seen: Run, slots: int) -> Overtaking:
+    return overtaking((ran.row for ran in seen.small), (ran.row for ran in seen.bulk), slots=slots)
+
+
+def _waited(ran: Ran) -> int:
+    """Until it started; until its end when it never did."""
+    row = ran.row
+    if row.dwell_ms is not None:
+        return row.dwell_ms
+    return (row.finished_at or row.created_at) - row.created_at
 
 
 def dwell_of_small(seen: Run) -> Dwell:

@@ -1,7 +1,4 @@
-"""The demo's run on the tests' stack, over records of its own tenants.
-
-What it claims about times is not asserted here: a test's machine may be any.
-"""
+"""The demo's run on the tests' stack, over records of its own tenants."""
 
 from __future__ import annotations
 
@@ -33,8 +30,7 @@ TENANTS = ("demo-one", "demo-two", "demo-three", "demo-four")
 EACH = 1200
 PASSES = 2
 SMALL_JOBS = 8
-TIMED = ("p95 dwell", "longest time", "work in the bulk slots", "bulk jobs waiting", "the time to")
-"""How the claims begin that a slow or a fast machine may miss."""
+IDLE_JOBS = 3
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +45,7 @@ def records(stack: LocalStack) -> Mapping[str, Mapping[str, Fields]]:
 @pytest.fixture(scope="module")
 def load(records: Mapping[str, Mapping[str, Fields]]) -> Load:
     tenants = {tenant: list(ids) for tenant, ids in records.items()}
-    return plan(tenants, passes=PASSES, small_jobs=SMALL_JOBS, pace=0.02)
+    return plan(tenants, passes=PASSES, small_jobs=SMALL_JOBS, idle_jobs=IDLE_JOBS, pace=0.02)
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +54,8 @@ def report(stack: LocalStack, load: Load, records: Mapping[str, Mapping[str, Fie
     return run(stack, tenants, load, Steps(quiet=True), slo=1000, started=time.monotonic())
 
 
-def test_what_is_claimed_and_needs_no_clock_holds(report: Report) -> None:
-    untimed = [claim for claim in report.claims if not claim.what.startswith(TIMED)]
-    assert len(untimed) == len(report.claims) - len(TIMED)
-    assert [claim for claim in untimed if not claim.ok] == []
+def test_what_is_claimed_holds_on_any_machine(report: Report) -> None:
+    assert [claim for claim in report.claims if not claim.ok] == []
 
 
 def test_the_demo_holds_when_all_its_claims_do(report: Report) -> None:
@@ -71,14 +65,15 @@ def test_the_demo_holds_when_all_its_claims_do(report: Report) -> None:
 def test_every_record_was_compared_and_changed(report: Report) -> None:
     truth = report.exactly_once
     assert truth.records == truth.changed == EACH * len(TENANTS)
-    assert truth.changes == PASSES * truth.records + SMALL_JOBS * 10
+    assert truth.changes == EACH * report.lanes[Lane.BULK].jobs + (SMALL_JOBS + IDLE_JOBS) * 10
 
 
 def test_both_lanes_are_counted(report: Report) -> None:
     small, bulk = report.lanes[Lane.SMALL], report.lanes[Lane.BULK]
     assert (small.jobs, small.items) == (SMALL_JOBS, SMALL_JOBS * 10)
-    bulk_jobs = PASSES * len(TENANTS)
-    assert (bulk.jobs, bulk.items) == (bulk_jobs, EACH * bulk_jobs)
+    assert bulk.jobs >= PASSES * len(TENANTS)
+    assert bulk.items == EACH * bulk.jobs
+    assert (report.idle.jobs, report.idle.items) == (IDLE_JOBS, IDLE_JOBS * 10)
     assert report.shared_queue.slots == small.slots + bulk.slots
     assert report.shared_queue.computed
 

@@ -16,7 +16,7 @@ from scripts.load.ledger import JobRow, RecordRow
 from scripts.load.plan import Planned
 from scripts.load.truth import Key, Ran
 
-DUPLICATE = Duplicate("b2", 409, "subject_busy", "b2", 0.1, 0, 0, 0)
+DUPLICATE = Duplicate("b2", State.QUEUED, 409, "subject_busy", "b2", 0.1, 0, 0, 0)
 
 
 def ran(lane: Lane, id_: str, ids: tuple[str, ...], times: tuple[int, int, int]) -> Ran:
@@ -46,14 +46,17 @@ SEEN = Run(
         ran(Lane.BULK, "b0", ("0", "1"), (0, 10, 9000)),
         ran(Lane.BULK, "b1", ("2", "3"), (0, 20, 9000)),
         ran(Lane.BULK, "b2", ("4", "5"), (0, 9010, 18000)),
+        ran(Lane.BULK, "b3", ("6", "7"), (0, 9020, 18000)),
+        ran(Lane.BULK, "b4", ("8", "9"), (0, 18010, 27000)),
     ),
     small=(
         ran(Lane.SMALL, "s0", ("0",), (1000, 1050, 1060)),
         ran(Lane.SMALL, "s1", ("2",), (1200, 1300, 1310)),
     ),
+    idle=(ran(Lane.SMALL, "i0", ("4",), (-500, -490, -480)),),
 )
 BEFORE: dict[Key, RecordRow] = {
-    ("t", str(number)): RecordRow(1, None, {"elevation": 5}) for number in range(6)
+    ("t", str(number)): RecordRow(1, None, {"elevation": 5}) for number in range(10)
 }
 
 
@@ -92,16 +95,17 @@ def test_a_good_run_is_reported_as_one() -> None:
     assert all(claim.ok for claim in good.claims)
     small, bulk = good.lanes[Lane.SMALL], good.lanes[Lane.BULK]
     assert (small.jobs, small.items, small.dwell_ms.p50, small.dwell_ms.max) == (2, 2, 50, 100)
-    assert (bulk.jobs, bulk.items, bulk.dwell_ms.p95) == (3, 6, 9010)
+    assert (bulk.jobs, bulk.items, bulk.dwell_ms.p95) == (5, 10, 18010)
+    assert (good.idle.jobs, good.idle.items, good.idle.dwell_ms.p95) == (1, 1, 10)
     assert good.bulk_slots.share_percent == 100
-    assert good.exactly_once.changes == 8
+    assert good.exactly_once.changes == 13
 
 
 def test_the_shared_queue_has_the_slots_of_both_lanes_and_says_it_is_computed() -> None:
     shared = made().shared_queue
     assert (shared.computed, shared.slots) == (True, 4)
-    # Three bulk jobs and four slots: the one left serves both small jobs at once.
-    assert shared.dwell_ms_of_small.max == 0
+    # Five bulk jobs and four slots: the first job of 8990 ms leaves one, 1000 ms of it are over.
+    assert shared.dwell_ms_of_small.max == 7990
 
 
 def of_small(**changes: object) -> Run:
@@ -115,22 +119,35 @@ def of_bulk(number: int, **changes: object) -> Run:
     return replace(SEEN, bulk=tuple(jobs))
 
 
+def later(ms: int) -> Run:
+    """Each small job starts so much later."""
+    small = []
+    for job in SEEN.small:
+        times = {"started_at": 1000 + ms, "finished_at": 1010 + ms}
+        small.append(replace(job, row=job.row.model_copy(update=times)))
+    return replace(SEEN, small=tuple(small))
+
+
 def doubled() -> Report:
     table = after(SEEN)
-    return made(table={**table, ("t", "4"): RecordRow(3, "b2", {"elevation": 7})})
+    return made(table={**table, ("t", "5"): RecordRow(3, "b2", {"elevation": 7})})
 
 
 DEFECTS: dict[str, Callable[[], Report]] = {
     "a small job in the bulk lane": lambda: made(of_small(lane=Lane.BULK)),
     "a small job that failed": lambda: made(of_small(state=State.FAILED)),
-    "a small job that waited": lambda: made(of_small(started_at=4000, finished_at=4010)),
+    "a small job behind the line": lambda: made(of_small(started_at=18500, finished_at=18510)),
     "a small job that never started": lambda: made(
         of_small(state=State.QUEUED, started_at=None, finished_at=None, position=0, succeeded=0)
     ),
     "a bulk slot that was free": lambda: made(of_bulk(1, started_at=8000)),
-    "no backlog": lambda: made(of_bulk(2, started_at=900)),
+    "no backlog": lambda: made(replace(SEEN, bulk=SEEN.bulk[:2])),
+    "small jobs that wait as long as in one queue": lambda: made(later(7000)),
     "a bulk job that failed": lambda: made(of_bulk(2, state=State.FAILED)),
     "a record that was skipped": lambda: made(of_bulk(2, skipped=1)),
+    "a refusal that waited for the holder": lambda: made(
+        duplicate=replace(DUPLICATE, holder_state=State.SUCCEEDED)
+    ),
     "a duplicate that was taken": lambda: made(duplicate=replace(DUPLICATE, status=202)),
     "a cancelled job that was none": lambda: made(cancelled=1),
     "a record changed twice": doubled,
@@ -143,6 +160,14 @@ def test_a_claim_that_does_not_hold_fails_the_demo(defect: str) -> None:
     bad = DEFECTS[defect]()
     assert not bad.ok
     assert not all(claim.ok for claim in bad.claims)
+
+
+def test_a_missed_slo_is_told_and_decides_nothing() -> None:
+    seen = later(2000)
+    slow = made(seen)
+    assert slow.ok
+    assert slow.information[0].beside == "SLO 1000 ms: missed on this machine"
+    assert "SLO 1000 ms: kept" in made().information[0].beside
 
 
 def test_jobs_cancelled_for_time_are_said_to_be() -> None:

@@ -8,11 +8,20 @@ from collections.abc import Iterator
 import pytest
 from typer.testing import CliRunner
 
+from handlers.jobs.states import State
 from scripts.cli import app
 from scripts.commands import verify
 from scripts.load.drive import Duplicate
 from scripts.local.steps import Steps
-from scripts.verify.framework import Bench, Expectation, Part, Scenario, perform
+from scripts.verify.framework import (
+    Bench,
+    Expectation,
+    Information,
+    Part,
+    Scenario,
+    Seen,
+    perform,
+)
 from scripts.verify.lane_isolation import ONE_QUEUE, TWO_LANES, refused, slo_ms
 from scripts.verify.registry import SCENARIOS
 
@@ -49,6 +58,32 @@ def test_an_error_is_a_difference_and_what_was_seen_before_it_stays() -> None:
     assert first.ok
     assert (last.saw, last.ok) == ("RuntimeError: it broke", False)
     assert report.parts[1].ok  # the control ran all the same
+
+
+def told(_: Bench) -> Iterator[Seen]:
+    yield Expectation.equal("a thing", expected=1, saw=1)
+    yield Information(what="a time", beside="SLO 1 ms: missed on this machine", saw="2 ms")
+
+
+def only_told(_: Bench) -> Iterator[Seen]:
+    yield Information(what="a time", beside="", saw="2 ms")
+
+
+def test_what_is_only_told_decides_nothing() -> None:
+    report = perform(Scenario("s", "", told, good), Bench(Steps(quiet=True)))
+    assert report.ok
+    [each] = report.parts[0].information
+    assert each.saw == "2 ms"
+    assert not perform(Scenario("s", "", only_told, good), Bench(Steps(quiet=True))).ok
+
+
+def test_what_is_only_told_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenarios = [Scenario("one", "", told, good)]
+    code, out, _ = invoke(monkeypatch, scenarios, "one", "--json")
+    assert code == 0
+    [each] = json.loads(out)["scenarios"][0]["parts"][0]["information"]
+    assert each["beside"] == "SLO 1 ms: missed on this machine"
+    assert "2 ms" in invoke(monkeypatch, scenarios, "one")[1]
 
 
 def invoke(
@@ -106,6 +141,7 @@ def test_both_parts_of_lane_isolation_promise_the_same() -> None:
 
 REFUSED = Duplicate(
     holder="j1",
+    holder_state=State.QUEUED,
     status=409,
     code="subject_busy",
     named="j1",
@@ -131,7 +167,7 @@ def test_a_duplicate_refused_with_its_holder_is_as_expected() -> None:
         _with(code="in_progress"),
         _with(named="j2"),
         _with(named=None),
-        _with(seconds=1.0),
+        _with(holder_state=State.SUCCEEDED),
         _with(new_jobs=1),
         _with(small_messages=1),
         _with(dispatches=1),
