@@ -19,8 +19,9 @@ import urllib3
 from scripts.local.errors import LocalError
 from scripts.local.ministack import HOST
 
-HELD_S: Final = 60
-"""How long a request is held at the most."""
+HELD_S: Final = 600
+"""How long a request is held, and waited for, at the most. Far more than it takes: a scenario that
+waits for a request has left a job whose next chunk makes one."""
 PASSED_ON: Final = ("content-type",)
 
 
