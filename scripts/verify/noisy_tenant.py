@@ -3,7 +3,7 @@
 Jobs are slow because the place they have to tell is: that takes a worker's time and none of this
 machine's, which would slow everybody down whatever the lane does. The others come in bursts, more
 of them than there are workers, so that their dwell is a wait for each other, far longer than what
-else may happen on a busy machine.
+else may happen on a busy machine; a burst comes when the one before it has ended.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from handlers.jobs.model import Lane
 from scripts.client import Client, NewJob
 from scripts.load.ledger import JobRow, Ledger
 from scripts.load.measures import Dwell
+from scripts.load.patience import STALLED_S, Patience
 from scripts.local.errors import LocalError
 from scripts.local.settings import Chosen, over
 from scripts.local.stack import LocalStack
@@ -43,13 +44,10 @@ USUAL_S: Final = 0.6
 """of anybody else's."""
 BURSTS: Final = 6
 """In which each other tenant submits a job."""
-PACE_S: Final = 4.0
-"""From one burst to the next: all jobs of one have ended by then."""
 WITHIN: Final = 2.0
 """How many times its unloaded value the others' p95 dwell may be, with slots; and"""
 BEYOND: Final = 5.0
 """has to be without them."""
-ENDED_WITHIN_S: Final = 120
 LOOK_S: Final = 0.5
 
 
@@ -243,12 +241,11 @@ class _Load:
             return made
 
     def others(self, what: str, when: str) -> list[str]:
-        """Burst by burst, whatever became of those before."""
+        """Burst by burst, each when all of the last one have ended."""
         with self._step(what, BURSTS * len(QUIET)) as advance:
-            start = time.monotonic()
-            made = []
+            made: list[str] = []
             for number in range(BURSTS):
-                time.sleep(max(0.0, start + number * PACE_S - time.monotonic()))
+                self._ended(made[-len(QUIET) :])
                 for tenant in QUIET:
                     made.append(self._submit(tenant, f"{when}-{number}"))
                     advance(1)
@@ -263,11 +260,14 @@ class _Load:
     def ended(self, ids: Sequence[str]) -> Mapping[str, JobRow]:
         """Every job, when all have ended. Raises LocalError."""
         with self._step("Waiting for all to end"):
-            deadline = time.monotonic() + ENDED_WITHIN_S
-            while True:
-                rows = self._ledger.jobs()
-                if all(rows[id_].state.terminal for id_ in ids):
-                    return rows
-                if time.monotonic() > deadline:
-                    raise LocalError(f"not all jobs had ended after {ENDED_WITHIN_S} s")
-                time.sleep(LOOK_S)
+            return self._ended(ids)
+
+    def _ended(self, ids: Sequence[str]) -> Mapping[str, JobRow]:
+        patience = Patience()
+        while True:
+            rows = self._ledger.jobs()
+            if all(rows[id_].state.terminal for id_ in ids):
+                return rows
+            if not patience.lasts({(row.id, row.state) for row in rows.values()}):
+                raise LocalError(f"no job has moved for {STALLED_S} s")
+            time.sleep(LOOK_S)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import Final
 
 from handlers.aws.runtime import SystemRuntime
@@ -16,13 +17,10 @@ from handlers.jobs.submit import Created
 from handlers.jobs.timing import ms
 
 from .framework import Bench, Expectation, Scenario
-from .site import CHUNK, STALE, Died, Site, Took, lines_of, site, slots
-from .taps import slow
+from .site import CHUNK, Died, Site, Took, lines_of, site, slots
+from .taps import Carry, carry_on, held
 
-WITHIN: Final = 60
 CHUNKS: Final = 8
-CHUNK_S: Final = 0.5
-"""How long a chunk's records take: long against a commit, so that a swap falls into the middle."""
 BEFORE: Final = 2
 """Chunks that are committed before the holder changes."""
 AHEAD: Final = 60
@@ -32,14 +30,14 @@ AHEAD: Final = 60
 def run(bench: Bench) -> Iterator[Expectation]:
     with site(bench, "fencing") as here:
         yield from _taken_over(bench, here)
-        yield from swapped(bench, here, here.world)
+        yield from swapped(bench, here, carry_on)
 
 
 def control(bench: Bench) -> Iterator[Expectation]:
     with site(bench, "fencing-control") as here:
         swap = _Swap(here, "unfenced")
         with bench.steps.step("A swap that the old worker is not told of"):
-            swap.perform(replace(here.world, store=here.store(unfenced)))
+            swap.perform(unfenced)
         twice = sum(times > 1 for times in here.changes(swap.ids))
         yield Expectation.of(
             "records that the old holder wrote after it had lost the subject",
@@ -71,14 +69,14 @@ def _taken_over(bench: Bench, here: Site) -> Iterator[Expectation]:
     old = here.submit(ids, "taken-over")
     with bench.steps.step("A worker dies, and its job's subject is taken over"):
         with slots(_dying(here, BEFORE)):
-            here.until("its worker is dead", lambda: _died(here), WITHIN)
+            here.until("its worker is dead", lambda: _died(here))
         before = here.job(old).position
         takers: list[Job] = []
-        here.until("the subject can be taken", lambda: _taken(here, ids, old, takers), 3 * STALE)
+        here.until("the subject can be taken", lambda: _taken(here, ids, old, takers))
         # Only now does anybody receive, so that the old message comes back after the takeover.
         with slots(here.world, 2):
-            ended = here.ended(takers[0], WITHIN)
-            here.until("every message is gone", lambda: here.messages() == 0, WITHIN)
+            ended = here.ended(takers[0])
+            here.until("every message is gone", lambda: here.messages() == 0)
     received = [delivery.receive_count for delivery in here.bulk.of(old)]
     yield Expectation.of(
         "the old job's message came back",
@@ -147,19 +145,24 @@ class _Swap:
         self.ids = self.here.load(CHUNKS * CHUNK, name=self.name)
         self.old = self.here.submit(self.ids, self.name)
 
-    def perform(self, old_world: World) -> None:
-        """Run both jobs to their ends; the old one's worker runs in ``old_world``."""
-        here, old = self.here, self.old
-        with slots(slow(old_world, CHUNK_S / CHUNK), name="old"):
-            here.until("the old job is on its way", self._on_its_way, WITHIN)
-            taken = here.ask(self.ids, old.subject, replace(here.world, runtime=_Ahead()))
-            if not isinstance(taken, Created):
-                raise Took("the subject could not be taken")
-            self.before = here.job(old).position
+    def perform(self, carry: Carry) -> None:
+        """Run both jobs to their ends; the old one's worker writes through ``carry``. It is in the
+        middle of a chunk when its subject goes to another, and wakes when that has happened."""
+        here, old, gone = self.here, self.old, Event()
+        store = here.store(held(carry, BEFORE, gone))
+        with slots(replace(here.world, store=store), name="old"):
+            try:
+                here.until("the old job is on its way", self._on_its_way)
+                taken = here.ask(self.ids, old.subject, replace(here.world, runtime=_Ahead()))
+                if not isinstance(taken, Created):
+                    raise Took("the subject could not be taken")
+                self.before = here.job(old).position
+            finally:
+                gone.set()
             with slots(here.world, name="new"):
-                self.new = here.ended(taken.job, WITHIN)
-                here.until("the old worker finds out", self._found_out, WITHIN)
-                here.until("every message is gone", lambda: here.messages() == 0, WITHIN)
+                self.new = here.ended(taken.job)
+                here.until("the old worker finds out", self._found_out)
+                here.until("every message is gone", lambda: here.messages() == 0)
 
     @property
     def late(self) -> int:
@@ -173,11 +176,11 @@ class _Swap:
         return bool(lines_of(self.here.log, self.old, "ownership_lost"))
 
 
-def swapped(bench: Bench, here: Site, old_world: World) -> Iterator[Expectation]:
-    """Judge a swap whose old worker runs in ``old_world``."""
+def swapped(bench: Bench, here: Site, carry: Carry) -> Iterator[Expectation]:
+    """Judge a swap whose old worker writes through ``carry``."""
     swap = _Swap(here, "swapped")
     with bench.steps.step("A living worker loses its subject"):
-        swap.perform(old_world)
+        swap.perform(carry)
     yield Expectation.equal("records the old worker wrote after that", expected=0, saw=swap.late)
     yield Expectation.equal(
         "attempts of the old job, and its reason",

@@ -69,6 +69,8 @@ PROTOCOL: Final[Chosen] = {
 FIELD: Final = "n"
 POLL_S: Final = 1
 LOOK_S: Final = 0.1
+WITHIN: Final = 300
+"""Seconds for one thing to happen. Far more than any takes: only what hangs runs into it."""
 LOADED_AT_ONCE: Final = 50
 
 
@@ -203,17 +205,17 @@ class Site:
     def lease(self, job: Job) -> Item:
         return self.world.store.get(items.lease_key(job.tenant, job.subject)) or {}
 
-    def until(self, what: str, holds: Callable[[], bool], within: float) -> None:
-        """Raises Took when it does not come to hold in so many seconds."""
-        deadline = time.monotonic() + within
+    def until(self, what: str, holds: Callable[[], bool]) -> None:
+        """Raises Took when it never comes to hold."""
+        deadline = time.monotonic() + WITHIN
         while not holds():
             if time.monotonic() > deadline:
-                raise Took(f"{what}: not within {within:g} s")
+                raise Took(f"{what}: not within {WITHIN} s")
             time.sleep(LOOK_S)
 
-    def ended(self, job: Job, within: float) -> Job:
+    def ended(self, job: Job) -> Job:
         """The job when it has ended."""
-        self.until(f"job {job.id} ends", lambda: self.job(job).state.terminal, within)
+        self.until(f"job {job.id} ends", lambda: self.job(job).state.terminal)
         return self.job(job)
 
     # --- messages -----------------------------------------------------------------------------

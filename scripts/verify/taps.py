@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeAlias
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from handlers.aws.job_store import DynamoStore
 from handlers.aws.lane_queue import SqsLaneQueue
@@ -16,11 +16,16 @@ from handlers.jobs.model import Job, Operation, Operations
 from handlers.jobs.ports import Delivery, Store, World
 from handlers.jobs.record_schema import RecordSchema
 from handlers.jobs.store import Write
+from scripts.local.errors import LocalError
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
+
+COMMIT: Final = "commit_chunk"
+HELD_S: Final = 600
+"""How long a chunk is held at the most; far more than any scenario takes."""
 
 Carry: TypeAlias = Callable[[Store, str, Sequence[Write]], None]
 """(the store itself, action, writes): what becomes of a transaction."""
@@ -82,6 +87,29 @@ class TappedStore(DynamoStore):
 
     def transact(self, action: str, writes: Sequence[Write]) -> None:
         self._carry(self._below, action, writes)
+
+
+def held(carry: Carry, after: int, until: Event) -> Carry:
+    """The chunks after so many wait, just before they are committed, until the event is set: what
+    a scenario does in the middle of a job it does there, however fast the job is."""
+    done, lock = 0, Lock()
+
+    def carried(store: Store, action: str, writes: Sequence[Write]) -> None:
+        nonlocal done
+        if action == COMMIT:
+            with lock:
+                done += 1
+                waits = done > after
+            if waits and not until.wait(HELD_S):
+                raise LocalError(f"a chunk was held for {HELD_S} s")
+        carry(store, action, writes)
+
+    return carried
+
+
+def carry_on(store: Store, action: str, writes: Sequence[Write]) -> None:
+    """What becomes of a transaction usually."""
+    store.transact(action, writes)
 
 
 class TappedPayloads(S3PayloadStore):

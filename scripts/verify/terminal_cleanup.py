@@ -25,11 +25,9 @@ from handlers.jobs.store import Update, Write
 from handlers.jobs.submit import Created
 
 from .framework import Bench, Expectation, Scenario
-from .site import Site, site, slots
+from .site import WITHIN, Site, site, slots
 from .taps import Down
 
-WITHIN: Final = 30
-LOOKED_WITHIN: Final = 10
 WIDE: Final = "r" * 200
 """The start of ids so long that a few of them need a stored list."""
 LISTED: Final = INLINE_ID_BYTES // len(WIDE)
@@ -47,13 +45,13 @@ def control(bench: Bench) -> Iterator[Expectation]:
         job, down = _listed(here), Down(TRIES)
         broken = replace(here.world, payloads=here.payloads(down))
         with bench.steps.step("A worker that drops finished jobs' messages"), slots(broken):
-            here.until("every message is gone", lambda: here.messages() == 0, WITHIN)
+            here.until("every message is gone", lambda: here.messages() == 0)
         yield Expectation.equal(
             "the job's list of ids stays for ever", expected=True, saw=_list_is_there(here, job)
         )
         undecodable, freeing = _undecodable(here), Down(TRIES)
         with slots(_without_release(here, freeing)):
-            here.until("every message is gone", lambda: here.messages() == 0, WITHIN)
+            here.until("every message is gone", lambda: here.messages() == 0)
         yield Expectation.equal(
             "a subject stays taken by a job that has ended",
             expected=(undecodable.id, State.FAILED.value),
@@ -83,20 +81,20 @@ def _list_is_deleted(bench: Bench, here: Site) -> Iterator[Expectation]:
 
     def before() -> None:
         down()
-        looked.wait(LOOKED_WITHIN)
+        looked.wait(WITHIN)
         order.append(len(here.bulk.deleted))
 
     broken = replace(here.world, payloads=here.payloads(before))
     with bench.steps.step("Deleting a finished job's list, which fails at first"), slots(broken):
-        here.until("the clean-up fails", lambda: down.over, WITHIN)
-        ended = here.ended(job, WITHIN)
+        here.until("the clean-up fails", lambda: down.over)
+        ended = here.ended(job)
         yield Expectation.equal(
             "after the failure: the job, its list, its message",
             expected=(State.SUCCEEDED.value, True, 1),
             saw=(ended.state.value, _list_is_there(here, job), here.messages()),
         )
         looked.set()
-        here.until("every message is gone", lambda: here.messages() == 0, WITHIN)
+        here.until("every message is gone", lambda: here.messages() == 0)
     yield Expectation.equal(
         "after the next delivery: its list, and messages deleted before that was",
         expected=(False, [0]),
@@ -127,13 +125,13 @@ def _subject_is_freed(bench: Bench, here: Site) -> Iterator[Expectation]:
     job, down = _undecodable(here), Down(TRIES)
     broken = _without_release(here, down)
     with bench.steps.step("Freeing a broken job's subject, which fails at first"), slots(broken):
-        here.until("freeing fails", lambda: down.over, WITHIN)
+        here.until("freeing fails", lambda: down.over)
         yield Expectation.equal(
             "a job that cannot be read, after the failure: its state, its subject's, its message",
             expected=(State.FAILED.value, job.id, 1),
             saw=(_state(here, job), here.lease(job).get("job_id"), here.messages()),
         )
-        here.until("every message is gone", lambda: here.messages() == 0, WITHIN)
+        here.until("every message is gone", lambda: here.messages() == 0)
     again = here.ask(["x", "y"], job.subject)
     yield Expectation.equal(
         "after the next delivery a new job on the subject is taken",

@@ -4,6 +4,8 @@ keeps the lease but forgets the message."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from threading import Event
 from typing import Final
 from unittest.mock import patch
 
@@ -14,7 +16,7 @@ from handlers.jobs.states import State
 
 from .framework import Bench, Expectation, Scenario
 from .site import BULK, CHUNK, Site, lines_of, site, slots
-from .taps import slow
+from .taps import carry_on, held, slow
 
 PERIODS: Final = 4
 CHUNKS: Final = 20
@@ -26,14 +28,20 @@ def run(bench: Bench) -> Iterator[Expectation]:
         quiet_ids = here.load(CHUNKS * CHUNK, name="quiet")
         disturbed_ids = here.load(CHUNKS * CHUNK, name="disturbed")
         quiet, disturbed = here.submit(quiet_ids, "quiet"), here.submit(disturbed_ids, "disturbed")
-        seconds = PERIODS * BULK.visibility
+        seconds, done = PERIODS * BULK.visibility, Event()
+        # Neither job can have committed all of its chunks by then.
+        world = replace(here.world, store=here.store(held(carry_on, CHUNKS - 1, done)))
         with (
             bench.steps.step(f"Running two jobs of {PERIODS} visibility periods"),
-            slots(slow(here.world, seconds / len(quiet_ids)), 4),
+            slots(slow(world, seconds / len(quiet_ids)), 4),
         ):
-            _disturb(here, disturbed)
-            ended = [here.ended(job, 3 * seconds) for job in (quiet, disturbed)]
-            here.until("every message is gone", lambda: here.messages() == 0, 3 * seconds)
+            try:
+                _disturb(here, disturbed)
+                here.until("it is kept", lambda: here.bulk.extensions_of(quiet) > PERIODS)
+            finally:
+                done.set()
+            ended = [here.ended(job) for job in (quiet, disturbed)]
+            here.until("every message is gone", lambda: here.messages() == 0)
         yield from _kept(here, quiet)
         yield from _handed_over(here, disturbed)
         for job, ids in zip(ended, (quiet_ids, disturbed_ids), strict=True):
@@ -46,14 +54,18 @@ def control(bench: Bench) -> Iterator[Expectation]:
     with site(bench, "visibility-control") as here:
         ids = here.load(CHUNKS * CHUNK)
         job = here.submit(ids, "forgotten")
-        until_dead = BULK.max_receive_count * BULK.visibility
+        done = Event()
+        world = replace(here.world, store=here.store(held(carry_on, 1, done)))
         with (
             patch.object(Heartbeat, "_keep_message", lambda _: None),
             bench.steps.step("The same without extending the message"),
-            slots(slow(here.world, (until_dead + 3 * BULK.visibility) / len(ids)), 3),
+            slots(world, 3),
         ):
-            here.until("the message is dead", lambda: here.dead_letters() > 0, 2 * until_dead)
-            running = here.job(job)
+            try:
+                here.until("the message is dead", lambda: here.dead_letters() > 0)
+                running = here.job(job)
+            finally:
+                done.set()
         receives = [delivery.receive_count for delivery in here.bulk.of(job)]
         yield Expectation.of(
             "the running job's message is received again and again",
@@ -78,14 +90,14 @@ SCENARIO: Final = Scenario(
 
 def _disturb(here: Site, job: Job) -> None:
     """Deliver the running job again in both ways: another message, and the same one too early."""
-    here.until("the job runs", lambda: here.job(job).state is State.RUNNING, 30)
+    here.until("the job runs", lambda: here.job(job).state is State.RUNNING)
     here.world.queues[Lane.BULK].send([message_for(job)])
-    here.until("the other message is handed over", lambda: _times(here, job) > 0, 30)
+    here.until("the other message is handed over", lambda: _times(here, job) > 0)
     other = here.bulk.of(job)[1].receipt
     # Once by who received it, then by the heartbeat that knows it from the job.
-    here.until("it is kept", lambda: here.bulk.extended.count(other) > 1, 30)
+    here.until("it is kept", lambda: here.bulk.extended.count(other) > 1)
     here.world.queues[Lane.BULK].set_visibility(here.bulk.of(job)[0].receipt, 0)
-    here.until("the same message is handed over", lambda: _times(here, job) > 1, 30)
+    here.until("the same message is handed over", lambda: _times(here, job) > 1)
 
 
 def _times(here: Site, job: Job) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,8 +34,7 @@ def test_the_run_holds_and_the_control_shows_the_harm(bench: Bench, scenario: Sc
 
 def test_a_worker_without_its_condition_fails_ownership_fencing(bench: Bench) -> None:
     with site(bench, "unfenced") as here:
-        careless = replace(here.world, store=here.store(ownership_fencing.unfenced))
-        seen = list(ownership_fencing.swapped(bench, here, careless))
+        seen = list(ownership_fencing.swapped(bench, here, ownership_fencing.unfenced))
     wrong = [each.what for each in seen if not each.ok]
     assert "records the old worker wrote after that" in wrong
     assert "the new job, and records changed other than by each as far as it came" in wrong

@@ -11,8 +11,9 @@ from handlers.jobs.states import State
 from scripts.load.ledger import JobRow
 from scripts.load.plan import Planned
 from scripts.load.truth import Ran
-from scripts.verify.chaos import Plan, regions
+from scripts.verify.chaos import regions
 from scripts.verify.crash import Leftovers, all_done, nothing_left
+from scripts.verify.storm import Plan
 
 IDS = ("a", "b", "c")
 DONE = JobRow(
