@@ -41,8 +41,9 @@ def bench(
 def _line(result: Result) -> str:
     """What came of one, as soon as it is known."""
     if result.measured is None:
-        return f"{result.bench.name}: {_verdict(result)}: {escape(result.error or '')}"
-    return f"{result.bench.name}: {result.measured.ratio:.2f} {_verdict(result)}"
+        return f"{result.bench.name}: failed: {result.error or ''}"
+    verdict = "ok" if result.ok else "out of bounds"
+    return f"{result.bench.name}: {result.measured.ratio:.2f} {verdict}"
 
 
 def _verdict(result: Result) -> str:

@@ -10,12 +10,12 @@ from rich.console import Console
 
 from scripts.demo.keep import kept
 from scripts.demo.run import run
-from scripts.demo.show import show
+from scripts.demo.show import opening, show
 from scripts.load import own
 from scripts.load.plan import plan
 from scripts.local.airports import airports_by_tenant
 from scripts.local.steps import Steps
-from scripts.verify.lane_isolation import TWO_LANES, slo_ms
+from scripts.verify.lane_isolation import SLOTS, TWO_LANES, slo_ms
 
 
 def demo(
@@ -33,8 +33,10 @@ def demo(
     started = time.monotonic()
     tenants = {tenant: list(airports) for tenant, airports in airports_by_tenant().items()}
     load = plan(tenants, small_jobs=small_jobs)
+    steps = Steps()
+    steps.say(opening(load, tenants=len(tenants), bulk_slots=SLOTS))
     with (
-        Steps() as steps,
+        steps,
         own.taken_down(
             own.up("demo", steps=steps, settings=TWO_LANES), steps=steps, keep=keep
         ) as stack,

@@ -6,21 +6,23 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import boto3
 import typer
 from botocore.exceptions import BotoCoreError
 from botocore.exceptions import ClientError as AwsError
 from rich.console import Console
-from rich.table import Table
 
 from scripts.client import ClientError
 from scripts.local.errors import LocalError
 from scripts.local.steps import Steps
 from scripts.verify import noisy_on_aws, noisy_tenant, waf
-from scripts.verify.framework import Bench, Expectation, PartReport, Report, Scenario, perform
+from scripts.verify.framework import Bench, Expectation, Report, Scenario, perform
+from scripts.verify.listing import listing
 from scripts.verify.registry import SCENARIOS
+
+NOTHING: Final = Expectation.of("expectations", expected="at least one", saw="none", ok=False)
 
 
 def verify(
@@ -72,7 +74,15 @@ def verify(
 
 def _of_scenarios(chosen: Sequence[Scenario]) -> list[Report]:
     with Steps() as steps, Bench(steps) as bench:
-        return [perform(scenario, bench) for scenario in chosen]
+        return [_performed(scenario, bench) for scenario in chosen]
+
+
+def _performed(scenario: Scenario, bench: Bench) -> Report:
+    """Said at once: the last of them may be minutes away."""
+    bench.steps.say(f"{scenario.name}: {scenario.shows}")
+    report = perform(scenario, bench)
+    bench.steps.say(f"{scenario.name}: {'as expected' if report.ok else 'NOT as expected'}")
+    return report
 
 
 def _of_deployed(url: str | None, token: str | None) -> Report:
@@ -116,7 +126,9 @@ def show(reports: Sequence[Report], console: Console) -> None:
         console.print()
         console.print(f"[bold]{report.scenario}[/]: {report.shows}", highlight=False)
         for part in report.parts:
-            console.print(_table(part))
+            title = "The run" if part.part == "run" else "The control, which has to show the harm"
+            console.print(f"[dim]{title} ({part.seconds:g} s)[/]", highlight=False)
+            console.print(listing(part.expectations or [NOTHING], part.information))
     differences = sum(
         not each.ok for report in reports for part in report.parts for each in part.expectations
     )
@@ -124,22 +136,3 @@ def show(reports: Sequence[Report], console: Console) -> None:
         console.print(f"[red]{differences} of these differ from what was expected.[/]")
     else:
         console.print("[green]Everything is as expected.[/]")
-
-
-def _table(part: PartReport) -> Table:
-    title = "The run" if part.part == "run" else "The control, which has to show the harm"
-    table = Table(
-        "", "what", "expected", "saw", title=f"{title} ({part.seconds:g} s)", title_justify="left"
-    )
-    for each in part.expectations:
-        table.add_row(*_row(each))
-    if not part.expectations:
-        table.add_row("[red]✗", "it shows something", "an expectation", "none")
-    for told in part.information:
-        table.add_row("", told.what, told.beside, told.saw, style="dim")
-    return table
-
-
-def _row(each: Expectation) -> tuple[str, str, str, str]:
-    mark = "[green]✓" if each.ok else "[red]✗"
-    return mark, each.what, each.expected, each.saw

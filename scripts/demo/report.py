@@ -10,7 +10,7 @@ from handlers.jobs.model import Lane
 from handlers.jobs.states import State
 from scripts.load.drive import Duplicate, Run
 from scripts.load.ledger import RecordRow
-from scripts.load.measures import Busy, Dwell, arrivals, busy, fifo_dwells
+from scripts.load.measures import Busy, Dwell, Overtaking, arrivals, busy, fifo_dwells
 from scripts.load.truth import Key, Ran, Truth, compare
 from scripts.verify import lane_isolation as judge
 from scripts.verify.framework import Expectation, Information
@@ -73,6 +73,8 @@ class Report(Part):
     idle: IdleReport
     lanes: Mapping[Lane, LaneReport]
     bulk_slots: Busy
+    order: Overtaking
+    """How the small jobs got past the bulk jobs in line."""
     shared_queue: SharedQueue
     exactly_once: Truth
     duplicate: DuplicateReport
@@ -121,6 +123,7 @@ def report(  # noqa: PLR0913  all that was seen of one run, named
             Lane.BULK: _lane(seen.bulk, bulk_slots),
         },
         bulk_slots=busy((ran.row for ran in seen.bulk), slots=bulk_slots, start=start, end=end),
+        order=judge.order(seen, bulk_slots),
         shared_queue=shared,
         exactly_once=truth,
         duplicate=_duplicate(duplicate),

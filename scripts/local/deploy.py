@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 BOOTSTRAP_PARAMETER: Final = "/cdk-bootstrap/hnb659fds/version"
 BOOTSTRAP_VERSION: Final = "30"
 """At least what the CDK asks for; its rule is evaluated here as on AWS."""
-DEPLOY_TIMEOUT_S: Final = 120
+DEPLOY_TIMEOUT_S: Final = 600
 EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The time stamp of every zipped file, so that the same code is the same archive."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -19,17 +20,21 @@ from rich.progress import (
 
 
 class Steps:
-    """Shown on standard error, so that a command's output can be piped; ``quiet`` shows nothing."""
+    """Shown on standard error, so that a command's output can be piped: bars that move on a
+    terminal, elsewhere a line as each step ends. ``quiet`` shows nothing."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True)
+        self._quiet = quiet
+        self._live = self._console.is_terminal
         self._progress = Progress(
             SpinnerColumn(finished_text="[green]✓"),
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            console=Console(stderr=True),
-            disable=quiet,
+            console=self._console,
+            disable=quiet or not self._live,
         )
 
     def __enter__(self) -> Self:
@@ -44,15 +49,28 @@ class Steps:
     ) -> None:
         self._progress.stop()
 
-    def say(self, line: str) -> None:
-        """A line that stays, in rich's markup."""
-        if not self._progress.disable:
-            self._progress.console.print(line)
+    def say(self, text: str) -> None:
+        """A text between two steps."""
+        if not self._quiet:
+            self._console.print(text, highlight=False, markup=False)
 
     @contextmanager
     def step(self, what: str, total: int = 1) -> Iterator[Callable[[int], None]]:
         """A step of ``total`` units; the value given advances it. It is complete when the block
         ends without an error."""
+        start = time.monotonic()
         task = self._progress.add_task(what, total=total)
-        yield lambda count: self._progress.advance(task, count)
+        try:
+            yield lambda count: self._progress.advance(task, count)
+        except BaseException:
+            self._ended("✗", what, total, start)
+            raise
         self._progress.update(task, completed=total)
+        self._ended("✓", what, total, start)
+
+    def _ended(self, mark: str, what: str, total: int, start: float) -> None:
+        """Where nothing moves, the end of a step is all there is to see of it."""
+        if self._live:
+            return
+        counted = f" ({total:,})" if total > 1 else ""
+        self.say(f"{mark} {what}{counted}: {time.monotonic() - start:.1f} s")

@@ -24,7 +24,7 @@ from scripts.local.processes import Process
 from .client import client_of
 from .errors import SearchEngineError
 
-START_TIMEOUT_S: Final = 30
+START_TIMEOUT_S: Final = 300
 STOP_GRACE_S: Final = 5
 
 

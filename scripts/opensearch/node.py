@@ -23,7 +23,7 @@ from .errors import SearchEngineError
 from .state import CACHE, NODE, NodeFolder, NodeState
 
 ADDRESS: Final = "FAIRLANE_OPENSEARCH_URL"
-START_TIMEOUT_S: Final = 120
+START_TIMEOUT_S: Final = 300
 
 
 class Way(StrEnum):

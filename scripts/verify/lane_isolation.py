@@ -137,35 +137,35 @@ def in_their_lanes(seen: Run) -> Iterator[Expectation]:
 
 def bulk_was_busy(seen: Run, slots: int) -> Iterator[Expectation]:
     """There was something to get past: otherwise the order of starts would show nothing."""
-    order = _order(seen, slots)
+    met = order(seen, slots)
     yield Expectation.of(
         "small jobs that came while bulk jobs stood in line",
-        expected=f"at least {MET_PERCENT} % of {order.came}",
-        saw=order.met_a_line,
-        ok=100 * order.met_a_line >= MET_PERCENT * order.came,
+        expected=f"at least {MET_PERCENT} % of {met.came}",
+        saw=met.met_a_line,
+        ok=100 * met.met_a_line >= MET_PERCENT * met.came,
     )
     yield Expectation.of(
         f"small jobs that came while all {slots} bulk slots worked",
-        expected=f"at least {WORKED_PERCENT} % of {order.came}",
-        saw=order.all_slots,
-        ok=100 * order.all_slots >= WORKED_PERCENT * order.came,
+        expected=f"at least {WORKED_PERCENT} % of {met.came}",
+        saw=met.all_slots,
+        ok=100 * met.all_slots >= WORKED_PERCENT * met.came,
     )
 
 
 def overtook(seen: Run, slots: int) -> Iterator[Expectation]:
     """A small job starts before the bulk jobs that stood in line when it came."""
-    order = _order(seen, slots)
+    met = order(seen, slots)
     yield Expectation.of(
         "bulk jobs in line that a small job started before",
         expected=f"at least {OVERTAKEN_PERCENT} %",
-        saw=f"{order.percent:g} % ({order.overtaken} of {order.ahead})",
-        ok=order.percent >= OVERTAKEN_PERCENT,
+        saw=f"{met.percent:g} % ({met.overtaken} of {met.ahead})",
+        ok=met.percent >= OVERTAKEN_PERCENT,
     )
     yield Expectation.of(
         "small jobs that started after the whole line",
-        expected=f"at most {LATE_PERCENT} % of {order.met_a_line}",
-        saw=order.passed_none,
-        ok=order.met_a_line > 0 and 100 * order.passed_none <= LATE_PERCENT * order.met_a_line,
+        expected=f"at most {LATE_PERCENT} % of {met.met_a_line}",
+        saw=met.passed_none,
+        ok=met.met_a_line > 0 and 100 * met.passed_none <= LATE_PERCENT * met.met_a_line,
     )
 
 
@@ -230,7 +230,7 @@ def ratio(of: int, to: int) -> str:
     return f"{of / max(to, 1):.1f}"
 
 
-def _order(seen: Run, slots: int) -> Overtaking:
+def order(seen: Run, slots: int) -> Overtaking:
     return overtaking((ran.row for ran in seen.small), (ran.row for ran in seen.bulk), slots=slots)
 
 

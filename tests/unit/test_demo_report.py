@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from rich.console import Console
 
 from handlers.jobs.model import Lane
 from handlers.jobs.states import State
 from scripts.demo.report import Report, report
+from scripts.demo.show import opening, show
 from scripts.load.drive import Duplicate, Run
 from scripts.load.ledger import JobRow, RecordRow
-from scripts.load.plan import Planned
+from scripts.load.plan import Planned, plan
 from scripts.load.truth import Key, Ran
 
 DUPLICATE = Duplicate("b2", State.QUEUED, 409, "subject_busy", "b2", 0.1, 0, 0, 0)
@@ -182,3 +185,36 @@ def test_jobs_cancelled_for_time_are_said_to_be() -> None:
     cut = made(seen, cancelled=1)
     assert cut.ok
     assert any("cancelled unstarted, since time was up: 1" in each.expected for each in cut.claims)
+
+
+# --- shown ------------------------------------------------------------------------------------
+
+
+def shown(report: Report) -> str:
+    console = Console(file=io.StringIO(), width=80)
+    show(report, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_what_is_shown_fits_in_80_columns_and_ends_with_what_to_try_next() -> None:
+    text = shown(made())
+    assert max(map(len, text.splitlines())) <= 80
+    assert "Every claim holds" in text
+    assert "SLO 1000 ms: kept" in text
+    assert "fairlane demo --keep" in text.partition("Try next")[2]
+
+
+def test_a_claim_that_fails_is_marked_with_what_was_expected() -> None:
+    text = shown(made(cancelled=1))
+    assert "Claims that do not hold: 1" in text
+    [line] = [each for each in text.splitlines() if "✗" in each]
+    assert "jobs that succeeded: 8" in line
+
+
+def test_what_is_about_to_be_shown_fits_in_80_columns_too() -> None:
+    load = plan({"a": [f"{n:03}" for n in range(300)]}, small_jobs=500)
+    text = opening(load, tenants=10, bulk_slots=2)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "300 airports" in text
+    assert "500 small jobs" in text

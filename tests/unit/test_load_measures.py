@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from handlers.jobs.model import Lane
 from handlers.jobs.states import State
 from scripts.load.ledger import JobRow
-from scripts.load.measures import Arrival, Dwell, arrivals, busy, fifo_dwells, percentile
+from scripts.load.measures import (
+    Arrival,
+    Dwell,
+    arrivals,
+    busy,
+    fifo_dwells,
+    overtaking,
+    percentile,
+)
 
 
 def row(number: int, created: int, started: int | None, finished: int | None) -> JobRow:
@@ -117,3 +125,23 @@ def test_nobody_waits_longer_for_more_slots(times: list[tuple[int, int]]) -> Non
     jobs = [Arrival(f"{number:03}", at, duration) for number, (at, duration) in enumerate(times)]
     few, many = fifo_dwells(jobs, 2), fifo_dwells(jobs, 3)
     assert all(many[id_] <= few[id_] for id_ in few)
+
+
+def test_jobs_in_line_that_start_later_are_overtaken() -> None:
+    line = [row(1, 0, 5, None), row(2, 0, 30, None), row(3, 0, 60, None), row(4, 0, None, None)]
+    met = overtaking([row(9, 10, 40, 50)], line, slots=1)
+    assert (met.came, met.met_a_line, met.passed_none) == (1, 1, 0)
+    assert (met.ahead, met.overtaken, met.percent) == (3, 2, 66.7)
+    assert met.all_slots == 1
+
+
+def test_jobs_that_came_later_or_were_held_stand_in_no_line() -> None:
+    held = row(1, 0, 60, None).model_copy(update={"admitted_at": None})
+    gone = row(2, 0, None, 5)  # cancelled before
+    met = overtaking([row(9, 10, 20, 50)], [held, gone, row(3, 11, 60, None)], slots=1)
+    assert (met.met_a_line, met.ahead, met.all_slots, met.percent) == (0, 0, 0, 0)
+
+
+def test_a_job_that_never_starts_overtakes_none() -> None:
+    met = overtaking([row(9, 10, None, None)], [row(1, 0, 30, None)], slots=1)
+    assert (met.passed_none, met.ahead, met.overtaken) == (1, 1, 0)

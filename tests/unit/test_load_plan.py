@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 
 import pytest
 
@@ -37,7 +38,7 @@ def test_each_kind_goes_to_its_lane(load: Load) -> None:
 
 
 def test_no_two_jobs_have_the_same_subject(load: Load) -> None:
-    subjects = Counter((job.tenant, job.subject) for job in (*load.bulk, *load.small))
+    subjects = Counter((job.tenant, job.subject) for job in (*load.bulk, *load.small, *load.idle))
     assert set(subjects.values()) == {1}
 
 
@@ -57,3 +58,11 @@ def test_parts_are_no_larger_than_asked_for() -> None:
 def test_a_tenant_with_few_records_lists_none_twice_in_a_job() -> None:
     [job] = plan({"a": ["1", "2", "3"]}, small_jobs=1, small_items=5).small
     assert sorted(job.ids) == ["1", "2", "3"]
+
+
+def test_spare_bulk_jobs_are_endless_and_on_subjects_of_their_own(load: Load) -> None:
+    more = list(islice(load.spare(), 3 * len(load.once)))
+    assert len(more) == 3 * len(load.once)
+    assert [job.ids for job in more[: len(load.once)]] == [job.ids for job in load.once]
+    subjects = Counter((job.tenant, job.subject) for job in (*load.bulk, *more))
+    assert set(subjects.values()) == {1}
