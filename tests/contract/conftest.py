@@ -1,4 +1,4 @@
-"""Each port twice: in memory, and on AWS as far as moto shows it."""
+"""Each port three times: in memory, on AWS as far as moto shows it, and on the local AWS."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from handlers.memory.lane_queue import MemoryLaneQueue
 from handlers.memory.payload_store import MemoryPayloadStore
 from handlers.memory.record_store import MemoryRecordStore
 from handlers.memory.runtime import ManualRuntime
+from scripts.local import ministack
 from tests.support import aws
 
 if TYPE_CHECKING:
     from handlers.jobs.ports import LaneQueue, PayloadStore, RecordStore, Store
 
 BOTH = ("memory", "moto")
+ALL = (*BOTH, "ministack")
 
 
 @dataclass(frozen=True)
@@ -34,13 +36,32 @@ def memory_stores() -> Stores:
     return Stores(store, MemoryRecordStore(store))
 
 
-@pytest.fixture(params=BOTH)
-def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
+@pytest.fixture(scope="session")
+def ministack_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """A local AWS, as the local stack starts it."""
+    process, port = ministack.start(tmp_path_factory.mktemp("ministack"), lambda *_: None)
+    try:
+        yield port
+    finally:
+        ministack.stop(process)
+
+
+@pytest.fixture(params=ALL)
+def made(request: pytest.FixtureRequest) -> Iterator[aws.Clients | None]:
+    """Clients of an empty AWS; None where everything is in memory."""
     if request.param == "memory":
-        yield memory_stores()
-        return
-    with aws.moto() as made:
-        yield Stores(aws.job_store(made), aws.record_store(made))
+        yield None
+    elif request.param == "moto":
+        with aws.moto() as made:
+            yield made
+    else:
+        with aws.ministack(request.getfixturevalue("ministack_port")) as made:
+            yield made
+
+
+@pytest.fixture
+def stores(made: aws.Clients | None) -> Stores:
+    return Stores(aws.job_store(made), aws.record_store(made)) if made else memory_stores()
 
 
 @pytest.fixture
@@ -48,19 +69,11 @@ def store(stores: Stores) -> Store:
     return stores.store
 
 
-@pytest.fixture(params=BOTH)
-def queue(request: pytest.FixtureRequest) -> Iterator[LaneQueue]:
-    if request.param == "memory":
-        yield MemoryLaneQueue(ManualRuntime())
-        return
-    with aws.moto() as made:
-        yield aws.lane_queue(made)
+@pytest.fixture
+def queue(made: aws.Clients | None) -> LaneQueue:
+    return aws.lane_queue(made) if made else MemoryLaneQueue(ManualRuntime())
 
 
-@pytest.fixture(params=BOTH)
-def payloads(request: pytest.FixtureRequest) -> Iterator[PayloadStore]:
-    if request.param == "memory":
-        yield MemoryPayloadStore()
-        return
-    with aws.moto() as made:
-        yield aws.payload_store(made)
+@pytest.fixture
+def payloads(made: aws.Clients | None) -> PayloadStore:
+    return aws.payload_store(made) if made else MemoryPayloadStore()

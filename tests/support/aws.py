@@ -1,4 +1,5 @@
-"""The adapters on moto: inside this process, with the same schema as the deployed tables."""
+"""The adapters on moto, inside this process, or on the local AWS beside it: both with the same
+schema as the deployed tables."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
+import urllib3
 from botocore.stub import Stubber
 from moto import mock_aws
 
@@ -23,6 +25,7 @@ from handlers.aws.table_query import TableQuery
 from handlers.aws.upload_store import S3UploadStore
 from handlers.jobs.record_schema import RecordSchema
 from handlers.jobs.store import Index
+from scripts.local import ministack as local
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -66,6 +69,26 @@ def moto(schema: RecordSchema | None = None) -> Iterator[Clients]:
             Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION}
         )
         yield made
+
+
+@contextmanager
+def ministack(port: int) -> Iterator[Clients]:
+    """The local AWS on this port, emptied, with both tables and the bucket."""
+    urllib3.request("POST", f"{local.endpoint(port)}/_ministack/reset", retries=False)
+    made = _clients_of(port)
+    create_tables(made.dynamodb)
+    made.s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+    yield made
+
+
+@cache
+def _clients_of(port: int) -> Clients:
+    session, url = boto3.Session(region_name=REGION), local.endpoint(port)
+    return Clients(
+        dynamodb=session.client("dynamodb", endpoint_url=url, config=config()),
+        sqs=session.client("sqs", endpoint_url=url, config=config(long_poll=True)),
+        s3=session.client("s3", endpoint_url=url, config=config(signature="s3v4")),
+    )
 
 
 @contextmanager
