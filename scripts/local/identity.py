@@ -18,8 +18,6 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
-from .ministack import endpoint
-
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
@@ -70,9 +68,9 @@ class Issuer:
         )
 
 
-def jwks_url(port: int) -> str:
-    """Where the key set of the stack on this port is fetched."""
-    return f"{endpoint(port)}/{BUCKET}/{JWKS_KEY}"
+def jwks_url(aws: str) -> str:
+    """Where the key set is fetched from the local AWS at this address."""
+    return f"{aws}/{BUCKET}/{JWKS_KEY}"
 
 
 def _create(path: Path) -> rsa.RSAPrivateKey:

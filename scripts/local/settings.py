@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from . import identity
+from .ministack import endpoint
 
 Chosen: TypeAlias = Mapping[str, Any]
 """What differs from the defaults of ``infra.settings.DeploySettings``, at any depth."""
@@ -39,15 +40,29 @@ LOCAL: Final[Chosen] = {
 }
 
 
+AWS_STAND_IN: Final = "http://localhost/the-local-aws"
+SEARCH_STAND_IN: Final = "http://localhost/the-search-engine"
+"""Where addresses go that no two starts have in common (``Synthesis.assembly``)."""
+
+
 def local_settings(port: int, chosen: Chosen | None = None) -> Chosen:
     """The context of a stack whose local AWS listens on ``port``; ``chosen`` goes over it."""
+    return _local_settings(endpoint(port), chosen or {})
+
+
+def settings_anywhere(chosen: Chosen | None = None) -> Chosen:
+    """The context of a stack wherever its local AWS listens: with its stand-in."""
+    return _local_settings(AWS_STAND_IN, chosen or {})
+
+
+def _local_settings(aws: str, chosen: Chosen) -> Chosen:
     auth = {
-        "auth_jwks_url": identity.jwks_url(port),
+        "auth_jwks_url": identity.jwks_url(aws),
         "auth_issuer": identity.ISSUER,
         "auth_audience": identity.AUDIENCE,
         "auth_tenant_claim": identity.TENANT_CLAIM,
     }
-    return over({**LOCAL, "auth": auth}, chosen or {})
+    return over({**LOCAL, "auth": auth}, chosen)
 
 
 def over(below: Chosen, above: Chosen) -> Chosen:

@@ -20,10 +20,10 @@ from .deploy import Deployed
 from .errors import AlreadyUp, LocalError, NotUp
 from .identity import Issuer
 from .processes import Process
-from .settings import Chosen, local_settings, over
+from .settings import AWS_STAND_IN, SEARCH_STAND_IN, Chosen, over, settings_anywhere
 from .state import DEFAULT_NAME, ROOT, StackFolder, State
 from .steps import Steps
-from .synthesis import synthesise
+from .synthesis import Synthesis
 from .worker import Workers
 
 TOKEN_S = 24 * 3600
@@ -163,16 +163,20 @@ class LocalStack:
 
     def _start(self) -> None:
         step = self._steps.step
-        with step("Starting the local AWS"):
-            _, port = ministack.start(
-                self.folder.path, lambda aws, port: self._save(aws=aws, port=port)
-            )
-        chosen = self._settings or {}
-        if self._with_search:
-            with step("Starting the search engine"):
-                chosen = over(chosen, {"effects": {"search_url": self._start_search()}})
-        with step("Synthesising the app"):
-            assembly = synthesise(local_settings(port, chosen), self.folder.path / "cdk.out")
+        with self._synthesis() as synthesis:
+            with step("Starting the local AWS"):
+                _, port = ministack.start(
+                    self.folder.path, lambda aws, port: self._save(aws=aws, port=port)
+                )
+            if self._with_search:
+                with step("Starting the search engine"):
+                    self._start_search()
+            with step(
+                "Taking the app as synthesised before"
+                if synthesis.as_before
+                else "Synthesising the app"
+            ):
+                assembly = synthesis.assembly(self._addresses())
         with step("Deploying it"):
             deployed = deploy.deploy(self.clients, assembly)
             self.issuer.publish(self.clients.s3)
@@ -186,8 +190,18 @@ class LocalStack:
         self._check_alive()
         self._save(ready=True)
 
-    def _start_search(self) -> str:
-        """Its address. It holds an empty index by then."""
+    def _synthesis(self) -> Synthesis:
+        """Of the app with this stack's settings, with stand-ins for the addresses."""
+        chosen = self._settings or {}
+        if self._with_search:
+            chosen = over(chosen, {"effects": {"search_url": SEARCH_STAND_IN}})
+        return Synthesis(settings_anywhere(chosen), self.folder.path / "cdk.out")
+
+    def _addresses(self) -> dict[str, str]:
+        return {AWS_STAND_IN: self.endpoint, SEARCH_STAND_IN: self._state.search_url}
+
+    def _start_search(self) -> None:
+        """It holds an empty index afterwards."""
         engine = EmbeddedSearch(
             self.folder.path, started=lambda process: self._save(search=process)
         ).up()
@@ -195,7 +209,6 @@ class LocalStack:
             index = EffectSettings().search_index
             client.indices.create(index=index, body=index_body(RecordSchema()))
         self._save(search_url=engine.url)
-        return engine.url
 
     def _save(self, **changes: object) -> None:
         self._state = self._state.model_copy(update=changes)

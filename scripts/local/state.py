@@ -12,10 +12,10 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from .assemblies import PROJECT
 from .deploy import Deployed
 from .errors import InUse, LocalError
 from .processes import Process
-from .synthesis import PROJECT
 
 ROOT: Final = PROJECT / ".fairlane" / "local"
 DEFAULT_NAME: Final = "default"

@@ -1,50 +1,116 @@
-"""Synthesis of the app that is deployed to AWS, with the context of a local stack."""
+"""Synthesis of the app that is deployed to AWS, with the context of a local stack.
+
+It takes the CDK 12 to 24 seconds, so an assembly is kept for as long as nothing it depends on has
+changed (``assemblies``). Addresses that differ from start to start are put in afterwards.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
+from . import processes
+from .assemblies import PROJECT, Assemblies, key_of
 from .errors import LocalError
 from .settings import Chosen
 
-PROJECT: Final = Path(__file__).resolve().parents[2]
 TIMEOUT_S: Final = 300
+STOP_GRACE_S: Final = 2
+LOG: Final = "synthesis.log"
+INHERITED: Final = ("HOME", "TMPDIR", "LANG")
+"""Of the caller's environment; nothing that could change what is synthesised."""
 
 
-def synthesise(settings: Chosen, out: Path) -> Path:
-    """Write the cloud assembly to ``out`` and return it. Raises LocalError with what the app said,
-    such as the two settings that contradict each other."""
-    run = subprocess.run(
-        [sys.executable, "app.py"],
-        cwd=PROJECT,
-        env=_environment(settings, out),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    if run.returncode:
-        said = "\n".join(run.stderr.strip().splitlines()[-25:])
-        raise LocalError(f"synthesis failed; correct what the app says and try again:\n{said}")
-    return out
+class Synthesis:
+    """``with Synthesis(settings, out) as synthesis: ...`` synthesises in the background, or takes
+    the assembly that was kept; ``assembly()`` waits for it. Leaving the block ends what still
+    runs."""
+
+    def __init__(
+        self,
+        settings: Chosen,
+        out: Path,
+        *,
+        kept: Assemblies | None = None,
+        project: Path = PROJECT,
+    ) -> None:
+        """out: the folder the assembly goes to; the log goes beside it. project: of ``app.py``."""
+        self._project = project
+        self._out = out
+        self._kept = kept or Assemblies()
+        self._context = _context(settings, project)
+        self._key = key_of(self._context, project)
+        self._process: processes.Process | None = None
+        self.as_before = False
+        """It was synthesised earlier."""
+
+    def __enter__(self) -> Self:
+        self.as_before = self._kept.take(self._key, self._out)
+        if not self.as_before:
+            log = self._out.with_name(LOG)
+            log.unlink(missing_ok=True)
+            self._process = processes.start(
+                [sys.executable, "app.py"],
+                cwd=self._project,
+                env=_environment(self._context, self._out),
+                log=log,
+            )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process:
+            processes.stop([self._process], grace=STOP_GRACE_S)
+
+    def assembly(self, addresses: Mapping[str, str] | None = None) -> Path:
+        """The folder with the assembly. addresses: what goes in the place of what. Raises
+        LocalError with what the app said, such as the two settings that contradict each other."""
+        if self._process:
+            if self._ended(self._process):
+                raise LocalError(
+                    "synthesis failed; correct what the app says and try again:\n"
+                    + self._process.tail(25)
+                )
+            # Unless somebody has changed a file meanwhile: who knows which one was read.
+            if key_of(self._context, self._project) == self._key:
+                self._kept.keep(self._key, self._out)
+        for template in self._out.glob("*.template.json"):
+            template.write_text(_replaced(template.read_text(), addresses or {}))
+        return self._out
+
+    def _ended(self, process: processes.Process) -> int | None:
+        try:
+            return process.wait(TIMEOUT_S)
+        except TimeoutError as error:
+            raise LocalError(f"synthesis took more than {TIMEOUT_S} s: {process.tail()}") from error
 
 
-def _environment(settings: Chosen, out: Path) -> dict[str, str]:
+def _replaced(text: str, addresses: Mapping[str, str]) -> str:
+    for stand_in, address in addresses.items():
+        text = text.replace(stand_in, address)
+    return text
+
+
+def _environment(context: Mapping[str, Any], out: Path) -> dict[str, str]:
     return {
-        **os.environ,
+        **{name: os.environ[name] for name in INHERITED if name in os.environ},
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "CDK_OUTDIR": str(out),
-        "CDK_CONTEXT_JSON": json.dumps(_context(settings)),
+        "CDK_CONTEXT_JSON": json.dumps(context),
     }
 
 
-def _context(settings: Chosen) -> dict[str, Any]:
-    committed = json.loads((PROJECT / "cdk.json").read_text())["context"]
+def _context(settings: Chosen, project: Path) -> dict[str, Any]:
+    committed = json.loads((project / "cdk.json").read_text())["context"]
     return {
         **committed,
         "fairlane": settings,

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from . import processes
+from .assemblies import PROJECT
 from .errors import LocalError
 from .ministack import CREDENTIALS, endpoint
 from .processes import Process
-from .synthesis import PROJECT
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs import ECSClient

@@ -12,8 +12,8 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from scripts.local.assemblies import PROJECT
 from scripts.local.processes import Process
-from scripts.local.synthesis import PROJECT
 
 from .errors import SearchEngineError
 

@@ -1,0 +1,296 @@
+"""An assembly that was synthesised before is used again, and only while nothing has changed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from scripts.local import assemblies, processes
+from scripts.local.assemblies import ASSEMBLY, DIGESTS, KEPT, PROJECT, Assemblies, key_of
+from scripts.local.errors import LocalError
+from scripts.local.synthesis import Synthesis
+
+APP: Final = """
+import json, os, pathlib
+from handlers.text import TEXT
+with open("runs", "a") as runs:
+    runs.write("run ")
+out = pathlib.Path(os.environ["CDK_OUTDIR"])
+out.mkdir(exist_ok=True)
+context = json.loads(os.environ["CDK_CONTEXT_JSON"])["fairlane"]
+if context.get("refuse"):
+    raise SystemExit("refuse contradicts accept")
+template = {"text": TEXT, "context": context, "stray": os.environ.get("STRAY")}
+(out / "App.template.json").write_text(json.dumps(template))
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with a small ``app.py`` that notes each run."""
+    folder = tmp_path / "project"
+    for name, text in {
+        "app.py": APP,
+        "cdk.json": '{"context": {"flag": true}}',
+        "handlers/__init__.py": "",
+        "handlers/text.py": 'TEXT = "as it was"',
+        "infra/stack.py": "",
+        "requirements/lambda.txt": "boto3==1.0",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Assemblies:
+    return Assemblies(tmp_path / "kept")
+
+
+def template(project: Path, kept: Assemblies, **settings: object) -> dict[str, object]:
+    """What a synthesis with these settings ends with."""
+    out = project.parent / "out"
+    with Synthesis(settings, out, kept=kept, project=project) as synthesis:
+        synthesis.assembly()
+    found: dict[str, object] = json.loads((out / "App.template.json").read_text())
+    return found
+
+
+def runs(project: Path) -> int:
+    return len((project / "runs").read_text().split())
+
+
+def test_the_same_app_is_synthesised_once(project: Path, kept: Assemblies) -> None:
+    first = template(project, kept, a=1)
+    assert template(project, kept, a=1) == first
+    assert runs(project) == 1
+
+
+def change_code(project: Path) -> None:
+    (project / "handlers/text.py").write_text('TEXT = "changed"')
+
+
+def change_infra(project: Path) -> None:
+    (project / "infra/stack.py").write_text("# changed")
+
+
+def change_app(project: Path) -> None:
+    (project / "app.py").write_text(APP + "# changed")
+
+
+def change_context(project: Path) -> None:
+    (project / "cdk.json").write_text('{"context": {"flag": false}}')
+
+
+def change_lock(project: Path) -> None:
+    (project / "requirements/lambda.txt").write_text("boto3==1.1")
+
+
+def add_a_file(project: Path) -> None:
+    (project / "handlers/data.json").write_text("{}")
+
+
+def rename_a_file(project: Path) -> None:
+    (project / "infra/stack.py").rename(project / "infra/stacks.py")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        change_code,
+        change_infra,
+        change_app,
+        change_context,
+        change_lock,
+        add_a_file,
+        rename_a_file,
+    ],
+)
+def test_a_change_is_synthesised(
+    project: Path, kept: Assemblies, change: Callable[[Path], None]
+) -> None:
+    template(project, kept)
+    change(project)
+    changed = template(project, kept)
+    assert runs(project) == 2
+    if change is change_code:
+        assert changed["text"] == "changed"
+    template(project, kept)
+    assert runs(project) == 2
+
+
+def test_going_back_is_going_back_to_what_was_kept(project: Path, kept: Assemblies) -> None:
+    template(project, kept)
+    change_code(project)
+    assert template(project, kept)["text"] == "changed"
+    (project / "handlers/text.py").write_text('TEXT = "as it was"')
+    assert template(project, kept)["text"] == "as it was"
+    assert runs(project) == 2
+
+
+def test_another_setting_is_synthesised(project: Path, kept: Assemblies) -> None:
+    assert template(project, kept, a=1)["context"] == {"a": 1}
+    assert template(project, kept, a=2)["context"] == {"a": 2}
+    assert template(project, kept, a=1)["context"] == {"a": 1}
+    assert runs(project) == 2
+
+
+def test_another_version_of_a_package_is_synthesised(
+    project: Path, kept: Assemblies, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = tmp_path / "site-packages"
+    info = packages / "aws_cdk_lib-2.1.0.dist-info"
+    info.mkdir(parents=True)
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(packages))
+    template(project, kept)
+    info.rename(packages / "aws_cdk_lib-2.2.0.dist-info")
+    template(project, kept)
+    assert runs(project) == 2
+
+
+def test_another_interpreter_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = key_of({})
+    monkeypatch.setattr(sys, "version", "3.99.0")
+    assert key_of({}) != before
+
+
+def test_the_packages_of_this_environment_are_seen() -> None:
+    assert any(info.startswith("aws_cdk_lib-") for info in assemblies.installed())
+
+
+def test_what_the_interpreter_compiles_is_no_change(project: Path) -> None:
+    before = key_of({}, project)
+    compiled = project / "handlers" / "__pycache__" / "text.cpython-311.pyc"
+    compiled.parent.mkdir()
+    compiled.write_bytes(b"")
+    assert key_of({}, project) == before
+
+
+def test_every_source_is_there() -> None:
+    """A source that was renamed would no longer be watched."""
+    assert [name for name in assemblies.SOURCES if not (PROJECT / name).exists()] == []
+
+
+def test_the_callers_environment_changes_nothing(
+    project: Path, kept: Assemblies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRAY", "seen")
+    assert template(project, kept)["stray"] is None
+
+
+def test_what_was_changed_meanwhile_is_not_kept(project: Path, kept: Assemblies) -> None:
+    with Synthesis({}, project.parent / "out", kept=kept, project=project) as synthesis:
+        change_code(project)
+        synthesis.assembly()
+    assert template(project, kept)["text"] == "changed"
+    assert runs(project) == 2
+
+
+def test_addresses_are_put_in_after_it_was_kept(project: Path, kept: Assemblies) -> None:
+    out = project.parent / "out"
+    for port in ("1234", "5678"):
+        with Synthesis({"url": "http://here/x"}, out, kept=kept, project=project) as synthesis:
+            synthesis.assembly({"http://here": f"http://127.0.0.1:{port}"})
+        context = json.loads((out / "App.template.json").read_text())["context"]
+        assert context == {"url": f"http://127.0.0.1:{port}/x"}
+    assert runs(project) == 1
+
+
+def test_a_refusal_says_what_the_app_said_and_is_not_kept(project: Path, kept: Assemblies) -> None:
+    for _ in range(2):
+        with pytest.raises(LocalError, match="refuse contradicts accept"):
+            template(project, kept, refuse=True)
+    assert runs(project) == 2
+
+
+def test_leaving_early_ends_it(project: Path, kept: Assemblies) -> None:
+    (project / "app.py").write_text("import time; time.sleep(600)")
+    synthesis = Synthesis({}, project.parent / "out", kept=kept, project=project)
+    with synthesis:
+        process = synthesis._process
+        assert isinstance(process, processes.Process)
+        assert process.alive()
+    assert not process.alive()
+
+
+# --- damage ------------------------------------------------------------------------------------
+
+
+def change_a_file(entry: Path) -> None:
+    (entry / ASSEMBLY / "App.template.json").write_text("{}")
+
+
+def remove_a_file(entry: Path) -> None:
+    (entry / ASSEMBLY / "App.template.json").unlink()
+
+
+def add_to_it(entry: Path) -> None:
+    (entry / ASSEMBLY / "Other.template.json").write_text("{}")
+
+
+def cut_the_digests(entry: Path) -> None:
+    (entry / DIGESTS).write_text((entry / DIGESTS).read_text()[:20])
+
+
+def other_digests(entry: Path) -> None:
+    (entry / DIGESTS).write_text("[]")
+
+
+def remove_the_digests(entry: Path) -> None:
+    (entry / DIGESTS).unlink()
+
+
+def remove_all(entry: Path) -> None:
+    shutil.rmtree(entry / ASSEMBLY)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        change_a_file,
+        remove_a_file,
+        add_to_it,
+        cut_the_digests,
+        other_digests,
+        remove_the_digests,
+        remove_all,
+    ],
+)
+def test_a_damaged_one_is_synthesised_again(
+    project: Path, kept: Assemblies, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    before = template(project, kept)
+    (entry,) = (tmp_path / "kept").iterdir()
+    damage(entry)
+    assert template(project, kept) == before
+    assert runs(project) == 2
+    assert template(project, kept) == before
+    assert runs(project) == 2
+
+
+def test_two_may_keep_the_same(kept: Assemblies, tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "file").write_text("x")
+    for _ in range(2):
+        kept.keep("ab", tmp_path / "made")
+    assert kept.take("ab", tmp_path / "out")
+    assert [entry.name for entry in (tmp_path / "kept").iterdir()] == ["ab"]
+
+
+def test_what_was_not_used_for_longest_goes(kept: Assemblies, tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    keys = [f"{number:02x}" for number in range(KEPT + 2)]
+    for key in keys[:KEPT]:
+        kept.keep(key, tmp_path / "made")
+    assert kept.take(keys[0], tmp_path / "out")
+    for key in keys[KEPT:]:
+        kept.keep(key, tmp_path / "made")
+    there = [key for key in keys if kept.take(key, tmp_path / "out")]
+    assert there == [keys[0], *keys[3:]]
