@@ -71,12 +71,12 @@ class JobEvent:
         """The same for every try."""
         return f"{self.job_id}:{self.what}:{self.fence}"
 
-    @property
-    def place(self) -> Key:
-        return items.event_key(self.job_id, self.fence, self.what.value, self.listener)
-
 
 # --- rows -------------------------------------------------------------------------------------
+
+
+def row_key(event: JobEvent) -> Key:
+    return items.event_key(event.job_id, event.fence, event.what.value, event.listener)
 
 
 def event_rows(world: World, job: Job, what: Happened) -> dict[str, Write]:
@@ -115,7 +115,7 @@ def _row(world: World, event: JobEvent) -> Put:
         **({} if event.to is None else {"to": event.to}),
         **items.due(items.EVENT, event.job_id, at, world.due_shards),
     }
-    return Put(event.place, item)
+    return Put(row_key(event), item)
 
 
 def event_of(item: Item) -> JobEvent:
@@ -197,7 +197,7 @@ def _tell(world: World, event: JobEvent) -> None:
         world.telemetry.log("event_crashed", job_id=event.job_id, tenant=event.tenant, error=error)
         return
     try:
-        told = Delete(event.place, when=(Equals("tries", event.tries),))
+        told = Delete(row_key(event), when=(Equals("tries", event.tries),))
         world.store.transact("event_told", [told])
     except (Transient, OutcomeUnknown, Refused) as error:
         world.telemetry.log("event_row_left", job_id=event.job_id, why=str(error))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from . import items, undone
 from .errors import NotAsked, Transient
-from .events import ADDRESS, NotTaken, event_of, with_try
+from .events import ADDRESS, NotTaken, event_of, row_key, with_try
 from .measures import Measure
 from .model import Lane
 from .settle import Rejected, carry_out
@@ -62,7 +62,7 @@ class Telling:
             world.telemetry.log("listener_crashed", job_id=event.job_id, error=error)
             self._again(claimed, mine, Transient(f"{type(error).__name__}: {error}"), lane)
             return False
-        _write(self.world, "event_told", Delete(event.place, when=mine))
+        _write(self.world, "event_told", Delete(row_key(event), when=mine))
         return True
 
     def _claim(self, event: JobEvent, at: int) -> tuple[JobEvent, int]:
@@ -72,7 +72,7 @@ class Telling:
         _write(
             self.world,
             "claim_event",
-            Update(event.place, set={Index.DUE.sk: until}, add={"tries": 1}, when=when),
+            Update(row_key(event), set={Index.DUE.sk: until}, add={"tries": 1}, when=when),
         )
         return with_try(event), until
 
@@ -104,7 +104,7 @@ class Telling:
             "tries": event.tries,
             "put_off": put_off + 1,
         }
-        _write(world, "put_event_off", Update(event.place, set=later, when=when))
+        _write(world, "put_event_off", Update(row_key(event), set=later, when=when))
 
     def _again(self, event: JobEvent, mine: When, error: Transient, lane: Lane) -> None:
         world = self.world
@@ -119,13 +119,13 @@ class Telling:
             asked_ms=error.retry_after_ms,
         )
         later: Item = {Index.DUE.sk: world.runtime.now() + wait, "last_error": str(error)}
-        _write(world, "event_again", Update(event.place, set=later, when=mine))
+        _write(world, "event_again", Update(row_key(event), set=later, when=mine))
 
     def _park(self, event: JobEvent, mine: When, why: str, lane: Lane) -> None:
         """It is kept for as long as the job's history, and not tried again until asked for."""
         world = self.world
         parked = Update(
-            event.place,
+            row_key(event),
             set={
                 "parked": True,
                 "last_error": why,
@@ -170,7 +170,7 @@ def unpark(world: World, event: JobEvent) -> bool:
     is over. Raises Transient."""
     now = world.runtime.now()
     again = Update(
-        event.place,
+        row_key(event),
         set={
             "tries": 0,
             **items.due(items.EVENT, event.job_id, now, world.due_shards),

@@ -14,7 +14,7 @@ from handlers.effects.lifecycle import REST, AddressListener, BusListener
 from handlers.jobs import control, items
 from handlers.jobs.attempt import Worker
 from handlers.jobs.errors import Transient
-from handlers.jobs.events import ADDRESS, EVENT_BUS, Happened, JobEvent, NotTaken
+from handlers.jobs.events import ADDRESS, EVENT_BUS, Happened, JobEvent, NotTaken, row_key
 from handlers.jobs.limits import Limits
 from handlers.jobs.measures import Measure
 from handlers.jobs.model import Job, Lane
@@ -395,5 +395,5 @@ def test_a_name_that_points_inside_is_not_called(address: str) -> None:
 
 
 def test_rows_of_one_job_lie_beside_it() -> None:
-    assert event().place == items.event_key("j", 7, "ended", EVENT_BUS)
-    assert event().place.pk == items.job_key("j").pk
+    assert row_key(event()) == items.event_key("j", 7, "ended", EVENT_BUS)
+    assert row_key(event()).pk == items.job_key("j").pk

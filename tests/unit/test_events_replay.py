@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from handlers.jobs import items
 from handlers.jobs.errors import Transient
-from handlers.jobs.events import ADDRESS, EVENT_BUS, NotTaken
+from handlers.jobs.events import ADDRESS, EVENT_BUS, NotTaken, row_key
 from handlers.jobs.limits import Limits
 from handlers.jobs.store import Delete
 from handlers.jobs.telling import unpark, untold_of_all, untold_of_job
@@ -93,6 +93,6 @@ def test_two_at_once_tell_it_once() -> None:
 def test_one_whose_history_is_over_meanwhile_does_not_come_back() -> None:
     world, _ = parked()
     [untold] = untold_of_all(world)
-    world.store.transact("expired", [Delete(untold.event.place)])
+    world.store.transact("expired", [Delete(row_key(untold.event))])
     assert not unpark(world, untold.event)
     assert not rows(world)
