@@ -12,11 +12,11 @@ from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 
 from . import starting
 from .bootstrap import work_settings, world
-from .jobs import control
-from .jobs.errors import Transient
-from .jobs.model import Job
-from .jobs.submit import Busy, TooMany
-from .jobs.tenants import place_in_line
+from .jobs.lifecycle import control
+from .jobs.lifecycle.submit import Busy, TooMany
+from .jobs.transitions.quotas import place_in_line
+from .jobs.words.errors import Transient
+from .jobs.words.job import Job
 from .settings import CallerSettings
 from .web.answers import answer, not_modified, raw
 from .web.caller import Callers, Scope
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
-    from .jobs.control import Answer
-    from .jobs.ports import World
+    from .jobs.lifecycle.control import Answer
+    from .jobs.words.ports import World
 
     Act = Callable[[World, str, str], Answer]
 
@@ -137,9 +137,9 @@ def retry_job(job_id: str) -> Response[str]:
 
 @app.post("/v1/jobs/<job_id>/effects/replay")
 def replay_effects(job_id: str) -> Response[str]:
-    from .jobs.replay import replay  # noqa: PLC0415
+    from .jobs.lifecycle.replay_effects import replay_effects  # noqa: PLC0415
 
-    return _controlled(replay, job_id)
+    return _controlled(replay_effects, job_id)
 
 
 @app.get("/v1/operations")

@@ -16,7 +16,7 @@ from typing import Any, Final
 import jwt
 
 from . import starting
-from .jobs.limits import MAX_TENANT_BYTES
+from .jobs.words.limits import MAX_TENANT_BYTES
 from .settings import AuthSettings
 from .telemetry import log_line, logger_of
 

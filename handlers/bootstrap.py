@@ -16,11 +16,11 @@ from .aws.lane_queue import SqsLaneQueue
 from .aws.lazy import LazyListener, LazyQuery, LazySink
 from .aws.record_store import DynamoRecordStore
 from .aws.runtime import SystemRuntime
-from .jobs.events import ADDRESS
-from .jobs.events import EVENT_BUS as JOBS_BUS
-from .jobs.model import Lane
-from .jobs.ports import World
-from .jobs.record_schema import RecordSchema
+from .jobs.words.event import ADDRESS
+from .jobs.words.event import EVENT_BUS as JOBS_BUS
+from .jobs.words.job import Lane
+from .jobs.words.ports import World
+from .jobs.words.record_schema import RecordSchema
 from .operations import all_operations
 from .operations.registry import EVENT_BUS, SEARCH_INDEX, WEBHOOK
 from .settings import WorkSettings
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from opensearchpy import OpenSearch
     from opensearchpy.serializer import Serializer
 
-    from .jobs.ports import (
+    from .jobs.words.ports import (
         Listener,
         PayloadStore,
         RecordQuery,

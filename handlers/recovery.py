@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from . import starting
 from .bootstrap import world
-from .jobs.recover import Recovery
-from .jobs.shards import noting_shards
+from .jobs.lifecycle.recovery import Recovery
+from .jobs.storage.shards import recording_shards
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -24,7 +24,7 @@ def handler(_event: object, context: LambdaContext) -> dict[str, int]:
     def out_of_time() -> bool:
         return context.get_remaining_time_in_millis() < RESERVE_MS
 
-    here = noting_shards(world(SERVICE, addresses=True))
+    here = recording_shards(world(SERVICE, addresses=True))
     return Recovery(here, out_of_time).run()
 
 

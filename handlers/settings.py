@@ -22,9 +22,9 @@ from pydantic import (
     model_validator,
 )
 
-from .jobs.limits import MAX_TENANT_BYTES, Limits
-from .jobs.names import bad_text
-from .jobs.timing import Timing, require
+from .jobs.words.limits import MAX_TENANT_BYTES, Limits
+from .jobs.words.text_rules import text_problem
+from .jobs.words.timing import Timing, require
 
 PREFIX: Final = "FAIRLANE_"
 HTTPS_OR_LOOPBACK: Final = (
@@ -180,7 +180,7 @@ def _to_json(value: object) -> str:
 
 
 def _tenant(name: str) -> str:
-    if problem := bad_text(name, MAX_TENANT_BYTES):
+    if problem := text_problem(name, MAX_TENANT_BYTES):
         raise ValueError(problem)
     return name
 

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Final
 
 from .aws.protection import protection_from
 from .bootstrap import work_settings, world
-from .jobs.attempt import Worker
-from .jobs.errors import OutcomeUnknown, ReceiptExpired, Transient
-from .jobs.model import Lane
-from .jobs.outcomes import KeepMessage, act
-from .jobs.run import on_message
+from .jobs.execution.attempt import Worker
+from .jobs.execution.decisions import KeepMessage, apply_decision
+from .jobs.execution.delivery import on_message
+from .jobs.words.errors import OutcomeUnknown, ReceiptExpired, Transient
+from .jobs.words.job import Lane
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .aws.protection import Protection
-    from .jobs.outcomes import Decision
-    from .jobs.ports import Delivery, World
+    from .jobs.execution.decisions import Decision
+    from .jobs.words.ports import Delivery, World
 
 SERVICE: Final = "bulk_worker"
 AFTER_ERROR: Final = 1.0
@@ -77,7 +77,7 @@ class Slot:
 
     def _settle(self, delivery: Delivery, decision: Decision) -> None:
         try:
-            act(self.world.queues[Lane.BULK], delivery, decision)
+            apply_decision(self.world.queues[Lane.BULK], delivery, decision)
         except (Transient, OutcomeUnknown, ReceiptExpired) as error:
             self.world.telemetry.log(
                 "message_not_settled", message_id=delivery.message_id, why=str(error)

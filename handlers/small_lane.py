@@ -13,12 +13,12 @@ from aws_lambda_powertools.utilities.batch import (
 
 from . import starting
 from .bootstrap import world
-from .jobs.attempt import Worker
-from .jobs.errors import ReceiptExpired, Transient
-from .jobs.model import Lane
-from .jobs.outcomes import KeepMessage, act
-from .jobs.ports import Delivery
-from .jobs.run import on_message
+from .jobs.execution.attempt import Worker
+from .jobs.execution.decisions import KeepMessage, apply_decision
+from .jobs.execution.delivery import on_message
+from .jobs.words.errors import ReceiptExpired, Transient
+from .jobs.words.job import Lane
+from .jobs.words.ports import Delivery
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
@@ -62,7 +62,7 @@ def _run(record: SQSRecord, context: LambdaContext) -> None:
     if isinstance(decision, KeepMessage) or decision.receipt not in {None, delivery.receipt}:
         # The mapping deletes with the handle it received; a newer one only we know.
         try:
-            act(here.queues[Lane.SMALL], delivery, decision)
+            apply_decision(here.queues[Lane.SMALL], delivery, decision)
         except (Transient, ReceiptExpired) as error:
             here.telemetry.log("message_not_settled", message_id=record.message_id, why=str(error))
     if isinstance(decision, KeepMessage):

@@ -21,7 +21,7 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .jobs.model import Lane
+    from .jobs.words.job import Lane
 
 _one_line: Final = partial(json.dumps, default=str, skipkeys=True, separators=(",", ":"))
 

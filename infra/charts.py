@@ -8,7 +8,7 @@ from typing import Final
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-from handlers.jobs.measures import Measure
+from handlers.jobs.words.metrics import Metric
 
 from .api import Api
 from .bulk_lane import BulkLane
@@ -58,7 +58,7 @@ class Charts:
             self._trouble(),
         ]
 
-    def measure(self, measure: Measure, lane: str, statistic: str) -> cloudwatch.Metric:
+    def measure(self, measure: Metric, lane: str, statistic: str) -> cloudwatch.Metric:
         return cloudwatch.Metric(
             namespace=self._namespace,
             metric_name=measure,
@@ -76,14 +76,14 @@ class Charts:
             *(
                 _graph(
                     f"{lane}: dwell, ms",
-                    [self.measure(Measure.DWELL, lane, p) for p in ("p50", "p95", "p99")],
+                    [self.measure(Metric.DWELL, lane, p) for p in ("p50", "p95", "p99")],
                     annotations=[slo] if lane == "small" else [],
                 )
                 for lane in self._watched.lanes
             ),
             _graph(
                 "Items settled",
-                [self.measure(Measure.ITEMS, lane, "Sum") for lane in self._watched.lanes],
+                [self.measure(Metric.ITEMS, lane, "Sum") for lane in self._watched.lanes],
             ),
         ]
 
@@ -138,7 +138,7 @@ class Charts:
             ),
             _graph(
                 "Chunk time p95, ms",
-                [self.measure(Measure.CHUNK_TIME, lane, "p95") for lane in self._watched.lanes],
+                [self.measure(Metric.CHUNK_TIME, lane, "p95") for lane in self._watched.lanes],
             ),
         ]
 
@@ -151,8 +151,8 @@ class Charts:
                 )
                 for lane in self._watched.lanes
                 for what, measure in (
-                    ("in the queue", Measure.QUEUE_DWELL),
-                    ("job", Measure.JOB_DURATION),
+                    ("in the queue", Metric.QUEUE_DWELL),
+                    ("job", Metric.JOB_DURATION),
                 )
             ),
         ]
@@ -160,17 +160,17 @@ class Charts:
     def _outbox(self) -> list[cloudwatch.IWidget]:
         """What is open, how late it is, and what recovery had to do."""
         opened = (
-            Measure.DISPATCHES_OPEN,
-            Measure.EFFECTS_OPEN,
-            Measure.EFFECTS_WAITING,
-            Measure.EVENTS_OPEN,
+            Metric.DISPATCHES_OPEN,
+            Metric.EFFECTS_OPEN,
+            Metric.EFFECTS_WAITING,
+            Metric.EVENTS_OPEN,
         )
-        late = (Measure.OLDEST_DISPATCH, Measure.EFFECT_AGE, Measure.EVENT_AGE)
+        late = (Metric.OLDEST_DISPATCH, Metric.EFFECT_AGE, Metric.EVENT_AGE)
         done = (
-            Measure.DISPATCHES_RECOVERED,
-            Measure.JOBS_REDISPATCHED,
-            Measure.EFFECTS_PARKED,
-            Measure.EVENTS_PARKED,
+            Metric.DISPATCHES_RECOVERED,
+            Metric.JOBS_REDISPATCHED,
+            Metric.EFFECTS_PARKED,
+            Metric.EVENTS_PARKED,
         )
         return [
             _graph("Outbox: open", [self._gauge(measure) for measure in opened]),
@@ -179,20 +179,20 @@ class Charts:
             _graph(
                 "Effects done, and unreadable messages",
                 [
-                    *self._both((Measure.EFFECTS_DONE,), "Sum"),
-                    self._gauge(Measure.UNREADABLE_MESSAGES, "Sum"),
+                    *self._both((Metric.EFFECTS_DONE,), "Sum"),
+                    self._gauge(Metric.UNREADABLE_MESSAGES, "Sum"),
                 ],
             ),
         ]
 
-    def _both(self, measures: Sequence[Measure], statistic: str) -> list[cloudwatch.IMetric]:
+    def _both(self, measures: Sequence[Metric], statistic: str) -> list[cloudwatch.IMetric]:
         return [
             self.measure(measure, lane, statistic).with_(label=f"{lane} {measure.value}")
             for measure in measures
             for lane in self._watched.lanes
         ]
 
-    def _gauge(self, measure: Measure, statistic: str = "Maximum") -> cloudwatch.Metric:
+    def _gauge(self, measure: Metric, statistic: str = "Maximum") -> cloudwatch.Metric:
         """Of both lanes together."""
         return cloudwatch.Metric(
             namespace=self._namespace,
@@ -204,10 +204,10 @@ class Charts:
 
     def _trouble(self) -> list[cloudwatch.IWidget]:
         counted = (
-            Measure.REDELIVERIES_OF_ACTIVE,
-            Measure.OWNERSHIP_LOST,
-            Measure.TAKEOVERS,
-            Measure.ATTEMPTS_EXHAUSTED,
+            Metric.REDELIVERIES_OF_ACTIVE,
+            Metric.OWNERSHIP_LOST,
+            Metric.TAKEOVERS,
+            Metric.ATTEMPTS_EXHAUSTED,
         )
         rest = self._watched.api.rest
         return [

@@ -18,7 +18,7 @@ from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_wafv2 as waf
 from constructs import Construct
 
-from handlers.jobs.sizes import BODY, BODY_AT_WAF, WAF_BODY_RULE
+from handlers.jobs.words.limits import MAX_BODY_BYTES, WAF_BODY_BYTES, WAF_BODY_RULE
 from handlers.web.titles import TITLES
 
 from .functions import log_group
@@ -104,7 +104,7 @@ class Edge(Construct):
             self._refusing(
                 "LargeBodyOfJob",
                 42,
-                all_of(size, jobs, none_of(declares_at_most(BODY_AT_WAF))),
+                all_of(size, jobs, none_of(declares_at_most(WAF_BODY_BYTES))),
                 TOO_LARGE,
             ),
         ]
@@ -207,7 +207,7 @@ _STATUS: Final = {
     TOO_MANY: HTTPStatus.TOO_MANY_REQUESTS,
 }
 _DETAIL: Final = {
-    TOO_LARGE: f"the body has more than {BODY} bytes, or no Content-Length; more ids go into a "
+    TOO_LARGE: f"the body has more than {MAX_BODY_BYTES} bytes, or no Content-Length; more ids go into a "
     "file, by POST /v1/uploads",
     TOO_LARGE_HERE: f"this route takes a body of at most {WAF_BODY_RULE} bytes",
     REFUSED: "the web firewall took the body of this request for an attack",

@@ -9,7 +9,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from handlers.jobs.timing import LaneTiming
+from handlers.jobs.words.timing import LaneTiming
 
 MINUTE: Final = Duration.minutes(1)
 """CloudWatch's finest period for AWS metrics; CDK's default is five."""

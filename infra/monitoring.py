@@ -7,7 +7,7 @@ from typing import Final
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from handlers.jobs.measures import Measure
+from handlers.jobs.words.metrics import Metric
 
 from .charts import QUIET, Charts, Watched
 from .lane import MINUTE
@@ -50,7 +50,7 @@ class Monitoring(Construct):
         self._alarm(
             "SmallDwell",
             "Small jobs start later than promised.",
-            self._measure(Measure.DWELL, "small", "p95"),
+            self._measure(Metric.DWELL, "small", "p95"),
             above=slo,
             periods=3,
         )
@@ -65,30 +65,30 @@ class Monitoring(Construct):
             self._alarm(
                 f"{lane.capitalize()}Dispatches",
                 "Jobs wait to be put into their queue, and recovery does not manage to.",
-                self._measure(Measure.OLDEST_DISPATCH, lane, "Maximum"),
+                self._measure(Metric.OLDEST_DISPATCH, lane, "Maximum"),
                 above=_LATE_DISPATCH_MS,
             )
             self._alarm(
                 f"{lane.capitalize()}EffectsParked",
                 "Something outside refused an effect for hours; it waits for a replay.",
-                self._measure(Measure.EFFECTS_PARKED, lane, "Sum"),
+                self._measure(Metric.EFFECTS_PARKED, lane, "Sum"),
             )
             self._alarm(
                 f"{lane.capitalize()}EffectAge",
                 "Effects wait for recovery longer than they should.",
-                self._measure(Measure.EFFECT_AGE, lane, "Maximum"),
+                self._measure(Metric.EFFECT_AGE, lane, "Maximum"),
                 above=_LATE_MS,
                 periods=3,
             )
             self._alarm(
                 f"{lane.capitalize()}EventsParked",
                 "The event bus or an address took no event of a job: see fairlane events list.",
-                self._measure(Measure.EVENTS_PARKED, lane, "Sum"),
+                self._measure(Metric.EVENTS_PARKED, lane, "Sum"),
             )
             self._alarm(
                 f"{lane.capitalize()}EventAge",
                 "Events of jobs wait for recovery longer than they should.",
-                self._measure(Measure.EVENT_AGE, lane, "Maximum"),
+                self._measure(Metric.EVENT_AGE, lane, "Maximum"),
                 above=_LATE_MS,
                 periods=3,
             )

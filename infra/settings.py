@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from handlers.jobs.limits import Limits
-from handlers.jobs.timing import DAY, SECOND, LaneTiming, Timing, require
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.timing import DAY, SECOND, LaneTiming, Timing, require
 from handlers.settings import (
     AuthSettings,
     CallerSettings,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
-from ..jobs.values import storable, stored
+from ..jobs.words.stored_values import storable, stored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..jobs.store import Item, Value
+    from ..jobs.words.writes import Item, Value
 
 Attributes: TypeAlias = dict[str, Any]
 """Attribute values by name, such as ``{"price": {"N": "1.5"}}``."""

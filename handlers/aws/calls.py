@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ..jobs.store import Check, Delete, Put, Table, Update
-from ..jobs.values import MAX_ITEM_BYTES, BadValue, size_of
-from ..jobs.wellformed import check_key
+from ..jobs.storage.validation import check_key
+from ..jobs.words.stored_values import MAX_ITEM_BYTES, BadValue, size_of
+from ..jobs.words.writes import Check, Delete, Put, Table, Update
 from .attributes import encode
 from .expressions import condition_parameters, update_parameters
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeGuard
 
-    from ..jobs.record_schema import RecordSchema
-    from ..jobs.store import Item, Key, Write
+    from ..jobs.words.record_schema import RecordSchema
+    from ..jobs.words.writes import Item, Key, Write
 
 Call: TypeAlias = dict[str, Any]
 """The arguments of ``PutItem`` and its like; also one action of a transaction."""

@@ -14,7 +14,7 @@ from botocore import exceptions as boto
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
-from ..jobs.errors import (
+from ..jobs.words.errors import (
     OutcomeUnknown,
     PayloadGone,
     Reason,
@@ -27,7 +27,7 @@ from ..jobs.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ..jobs.store import Item
+    from ..jobs.words.writes import Item
 
 
 class Meaning(Enum):

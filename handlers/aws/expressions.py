@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..jobs.store import (
+from ..jobs.words.stored_values import stored
+from ..jobs.words.writes import (
     AnyOf,
     AtMost,
     Below,
@@ -18,11 +19,10 @@ from ..jobs.store import (
     Present,
     Update,
 )
-from ..jobs.values import stored
 from .attributes import encode_one
 
 if TYPE_CHECKING:
-    from ..jobs.store import Condition, Value, When
+    from ..jobs.words.writes import Condition, Value, When
 
 Parameters: TypeAlias = dict[str, Any]
 """The expression arguments of a DynamoDB call; empty ones are left out."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
-from ..jobs.errors import Reason, Refused, Why
-from ..jobs.store import Check, Delete, Found, Index, Key, Page, Put, Table, Update
-from ..jobs.values import BadValue
-from ..jobs.wellformed import check_count, check_transaction
+from ..jobs.storage.validation import check_count, check_transaction
+from ..jobs.words.errors import Reason, Refused, Why
+from ..jobs.words.stored_values import BadValue
+from ..jobs.words.writes import Check, Delete, Found, Index, Key, Page, Put, Table, Update
 from .attributes import decode, encode
 from .calls import CONTROL_KEY, Calls, EncodedDelete, EncodedUpdate
 from .clients import retries_by_itself
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from ..jobs.record_schema import RecordSchema
-    from ..jobs.store import Cursor, Item, Write
+    from ..jobs.words.record_schema import RecordSchema
+    from ..jobs.words.writes import Cursor, Item, Write
     from .calls import Call
 
 _VERBS: Final[Mapping[type[Write], str]] = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from ..jobs.errors import ReceiptExpired, Transient
-from ..jobs.ports import Delivery, Depth
-from ..jobs.timing import SECOND, VISIBILITY_CAP
+from ..jobs.words.errors import ReceiptExpired, Transient
+from ..jobs.words.ports import Delivery, Depth
+from ..jobs.words.timing import SECOND, VISIBILITY_CAP
 from .clients import LONGEST_POLL
 from .errors import reading, sending, using_receipt
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import MessageTypeDef, SendMessageBatchRequestEntryTypeDef
 
-    from ..jobs.messages import Message
+    from ..jobs.words.messages import Message
 
 MAX_BATCH: Final = 10
 WAITING: Final = "ApproximateNumberOfMessages"

@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..jobs.effects import Batch, Delivered
-    from ..jobs.events import JobEvent
-    from ..jobs.filters import Filter
-    from ..jobs.ports import Count, Listener, Matches, RecordQuery, Sink
+    from ..jobs.words.effect import Batch, Delivered
+    from ..jobs.words.event import JobEvent
+    from ..jobs.words.filters import Filter
+    from ..jobs.words.ports import Count, Listener, Matches, RecordQuery, Sink
 
 
 @dataclass

@@ -16,7 +16,7 @@ import urllib3
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..jobs.ports import Telemetry
+    from ..jobs.words.ports import Telemetry
 
 EXPIRES_MINUTES: Final = 10
 RENEW_SECONDS: Final = 240.0

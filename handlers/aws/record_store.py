@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ..jobs.errors import Transient
-from ..jobs.store import Table
-from ..jobs.timing import backoff_ms
-from ..jobs.wellformed import MAX_SK_BYTES
+from ..jobs.storage.validation import MAX_SK_BYTES
+from ..jobs.words.errors import Transient
+from ..jobs.words.timing import backoff_ms
+from ..jobs.words.writes import Table
 from .attributes import decode, encode
 from .calls import Calls
 from .errors import reading
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from ..jobs.model import Record
-    from ..jobs.ports import Runtime
-    from ..jobs.record_schema import RecordSchema
-    from ..jobs.store import Delete, Update, Value, Write
+    from ..jobs.words.operation import Record
+    from ..jobs.words.ports import Runtime
+    from ..jobs.words.record_schema import RecordSchema
+    from ..jobs.words.writes import Delete, Update, Value, Write
     from .attributes import Attributes
 
 MAX_READ: Final = 100

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..jobs.ports import Event, Task
+    from ..jobs.words.ports import Event, Task
 
 _NANOSECONDS = 1_000_000
 

@@ -18,19 +18,19 @@ from opensearchpy.exceptions import ConnectionError as NotReached
 from opensearchpy.exceptions import OpenSearchException, TransportError
 from opensearchpy.serializer import JSONSerializer
 
-from ..jobs.errors import QueryRefused, Transient
-from ..jobs.exact import exact_json
-from ..jobs.filters import Comparison, Equality, Existence, Membership, Prefix
-from ..jobs.limits import MAX_REASON
-from ..jobs.ports import Count, Match, Matches
+from ..jobs.words.errors import QueryRefused, Transient
+from ..jobs.words.exact_json import exact_json
+from ..jobs.words.filters import Comparison, Equality, Existence, Membership, Prefix
+from ..jobs.words.limits import MAX_REASON
+from ..jobs.words.ports import Count, Match, Matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from opensearchpy import OpenSearch
 
-    from ..jobs.filters import AnyCondition, Filter
-    from ..jobs.record_schema import RecordSchema
+    from ..jobs.words.filters import AnyCondition, Filter
+    from ..jobs.words.record_schema import RecordSchema
 
 WHOLE: Final = {"allow_partial_search_results": "false"}
 """A shard that does not answer is an error, not fewer records."""

@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ..jobs.filters import matches
-from ..jobs.ports import Count, Match, Matches
+from ..jobs.words.filters import matches
+from ..jobs.words.ports import Count, Match, Matches
 from .attributes import decode
 from .errors import reading
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from ..jobs.filters import Filter
-    from ..jobs.record_schema import RecordSchema
+    from ..jobs.words.filters import Filter
+    from ..jobs.words.record_schema import RecordSchema
 
 MAX_PAGES: Final = 8
 """Reads of up to 1 MB (DynamoDB Query) in one call for records."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
-from ..jobs.errors import PayloadGone, UploadGone
-from ..jobs.ports import Stored, UploadAddress
+from ..jobs.words.errors import PayloadGone, UploadGone
+from ..jobs.words.ports import Stored, UploadAddress
 from .errors import code_of, reading
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from boto3.dynamodb.types import Binary
 
-from ..jobs.exact import exact_json
+from ..jobs.words.exact_json import exact_json
 
 if TYPE_CHECKING:
-    from ..jobs.model import Record
-    from ..jobs.record_schema import RecordSchema
+    from ..jobs.words.operation import Record
+    from ..jobs.words.record_schema import RecordSchema
 
 
 _BYTES: Final = (Binary, bytes, bytearray)

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ..aws.errors import reading
-from ..jobs.effects import Delivered
-from ..jobs.errors import Transient
-from ..jobs.limits import MAX_REASON
+from ..jobs.words.effect import Delivered
+from ..jobs.words.errors import Transient
+from ..jobs.words.limits import MAX_REASON
 from .notice import notice
 
 if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
 
-    from ..jobs.effects import Batch
+    from ..jobs.words.effect import Batch
 
 SOURCE: Final = "fairlane"
 DETAIL_TYPE: Final = "Records Changed"

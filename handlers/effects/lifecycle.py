@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ..jobs.errors import NotAsked, Transient
-from ..jobs.events import NotTaken
+from ..jobs.words.errors import NotAsked, Transient
+from ..jobs.words.event import NotTaken
 from .addresses import Resolve, resolve
 from .event_bus import put
 from .webhook import Webhook
@@ -15,8 +15,8 @@ from .webhook import Webhook
 if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
 
-    from ..jobs.events import JobEvent
-    from ..jobs.ports import Runtime
+    from ..jobs.words.event import JobEvent
+    from ..jobs.words.ports import Runtime
 
 REST: Final = 5_000
 """ms for which a bus that failed is not asked again: who tells it has a job to run."""

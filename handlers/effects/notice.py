@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..jobs.exact import exact_json
+from ..jobs.words.exact_json import exact_json
 
 if TYPE_CHECKING:
-    from ..jobs.effects import Batch
+    from ..jobs.words.effect import Batch
 
 
 def notice(batch: Batch) -> str:

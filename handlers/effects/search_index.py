@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from opensearchpy.exceptions import ConnectionError as NotReached
 from opensearchpy.exceptions import OpenSearchException, TransportError
 
-from ..jobs.effects import Delivered
-from ..jobs.errors import Transient
-from ..jobs.limits import MAX_REASON
+from ..jobs.words.effect import Delivered
+from ..jobs.words.errors import Transient
+from ..jobs.words.limits import MAX_REASON
 from .documents import document, document_id
 from .replies import retry_after_ms
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from opensearchpy import OpenSearch
 
-    from ..jobs.effects import Batch, Projection
-    from ..jobs.ports import Runtime
-    from ..jobs.record_schema import RecordSchema
+    from ..jobs.words.effect import Batch, Projection
+    from ..jobs.words.ports import Runtime
+    from ..jobs.words.record_schema import RecordSchema
 
 MAX_BODY: Final = 5 * 1024**2
 """Bytes of one bulk request; the smallest domains on AWS take 10 MB."""

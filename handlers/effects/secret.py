@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_ssm import SSMClient
 
-    from ..jobs.ports import Runtime
+    from ..jobs.words.ports import Runtime
 
 KEPT: Final = 300_000
 """ms until it is read again."""

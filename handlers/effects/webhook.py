@@ -15,9 +15,9 @@ from urllib.parse import SplitResult, urlsplit
 import urllib3
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-from ..jobs.effects import Delivered
-from ..jobs.errors import Transient
-from ..jobs.limits import MAX_REASON
+from ..jobs.words.effect import Delivered
+from ..jobs.words.errors import Transient
+from ..jobs.words.limits import MAX_REASON
 from .addresses import Resolve, addresses, resolve
 from .notice import notice
 from .replies import retry_after_ms
@@ -25,8 +25,8 @@ from .replies import retry_after_ms
 if TYPE_CHECKING:
     import ssl
 
-    from ..jobs.effects import Batch
-    from ..jobs.ports import Runtime
+    from ..jobs.words.effect import Batch
+    from ..jobs.words.ports import Runtime
 
 CONNECT_TIMEOUT: Final = 3.0
 READ_TIMEOUT: Final = 10.0

@@ -1,16 +1,18 @@
 """The job rules: plain Python and pydantic. No AWS library, no clock, no environment.
 
-The protocol, in the order to read it:
+The packages tell the story; each may import only from those below it:
 
-1. the words: ``model``, ``states``, ``store`` (conditional writes as values), ``ports``
-2. every write with the race it closes: ``transactions``, ``placing``, ``leaving``; ``settle``
-   carries them out until their outcome is known
-3. a job's life: ``submit``, ``run`` (what a delivery finds), ``attempt``, ``chunks``, ``ending``
-4. beside it: ``heartbeat``, ``control`` (cancel, pause, resume, retry), ``recover`` (``shards``)
+``execution``   a delivered message, the attempt it begins, its heartbeat and its chunks
+``lifecycle``   what clients and recovery do to a job: submit, cancel, retry, finish, admit, recover
+``selection``   which records a job is over · ``results`` what became of them · ``effects`` what
+                must happen outside the database because a chunk committed
+``transitions`` every conditional write, each with the race it closes
+``events``      what is told of a job's life, and its delivery
+``storage``     the control table's keys and items, executing a transaction, the outbox
+``words``       the nouns: job, states, errors, ports, and every number (``limits``, ``timing``)
 
-Around it, each for itself: which records (``requests``, ``filters``, ``uploads``, ``preparing``,
-``traversal``, ``sources``), what the outside hears (``effects``, ``effect_rows``, ``events``,
-``telling``; ``undone`` for who asks), a tenant's limits (``tenants``), results of single records
-(``results``, ``report``), dead letters (``redrive``), and the numbers: ``timing``, ``limits``,
-``sizes``.
+Half an hour's reading, in this order: ``words/job``, ``words/states``, ``words/writes``,
+``storage/transaction``, ``transitions/enqueue`` and ``attempt``, ``lifecycle/submit``,
+``execution/delivery``, ``attempt`` and ``chunk_loop``, ``lifecycle/finish``,
+``transitions/takeover``.
 """

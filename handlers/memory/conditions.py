@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeGuard
 
-from ..jobs.store import AnyOf, AtMost, Below, BelowName, Differs, Equals, Missing, Present
+from ..jobs.words.writes import AnyOf, AtMost, Below, BelowName, Differs, Equals, Missing, Present
 
 if TYPE_CHECKING:
-    from ..jobs.store import Condition, Item, Value, When
+    from ..jobs.words.writes import Condition, Item, Value, When
 
 
 def holds(when: When, item: Item) -> bool:

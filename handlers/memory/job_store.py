@@ -5,18 +5,18 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from ..jobs.errors import Reason, Refused
-from ..jobs.record_schema import RecordSchema
-from ..jobs.store import Found, Index, Key, Page, Table
-from ..jobs.values import copied
-from ..jobs.wellformed import check_count, check_transaction
+from ..jobs.storage.validation import check_count, check_transaction
+from ..jobs.words.errors import Reason, Refused
+from ..jobs.words.record_schema import RecordSchema
+from ..jobs.words.stored_values import copied
+from ..jobs.words.writes import Found, Index, Key, Page, Table
 from .writes import outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from ..jobs.store import Cursor, Item, Value, Write
+    from ..jobs.words.writes import Cursor, Item, Value, Write
 
 
 class MemoryStore:

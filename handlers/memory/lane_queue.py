@@ -7,15 +7,15 @@ from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from ..jobs.errors import ReceiptExpired
-from ..jobs.ports import Delivery, Depth
-from ..jobs.timing import SECOND, VISIBILITY_CAP
+from ..jobs.words.errors import ReceiptExpired
+from ..jobs.words.ports import Delivery, Depth
+from ..jobs.words.timing import SECOND, VISIBILITY_CAP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..jobs.messages import Message
-    from ..jobs.ports import Runtime
+    from ..jobs.words.messages import Message
+    from ..jobs.words.ports import Runtime
 
 MAX_BATCH: Final = 10
 MAX_WAIT: Final = 20

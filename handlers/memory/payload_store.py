@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..jobs.errors import PayloadGone
+from ..jobs.words.errors import PayloadGone
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

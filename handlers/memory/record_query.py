@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ..jobs.filters import matches
-from ..jobs.ports import Count, Match, Matches
-from ..jobs.record_schema import RecordSchema
-from ..jobs.store import Table
+from ..jobs.words.filters import matches
+from ..jobs.words.ports import Count, Match, Matches
+from ..jobs.words.record_schema import RecordSchema
+from ..jobs.words.writes import Table
 
 if TYPE_CHECKING:
-    from ..jobs.filters import Filter
-    from ..jobs.model import Record
+    from ..jobs.words.filters import Filter
+    from ..jobs.words.operation import Record
     from .job_store import MemoryStore
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ..jobs.record_schema import RecordSchema
-from ..jobs.store import Key, Put, Table
+from ..jobs.words.record_schema import RecordSchema
+from ..jobs.words.writes import Key, Put, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..jobs.model import Record
-    from ..jobs.store import Item, Value, Write
+    from ..jobs.words.operation import Record
+    from ..jobs.words.writes import Item, Value, Write
     from .job_store import MemoryStore
 
 MAX_READ: Final = 100

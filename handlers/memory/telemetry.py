@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..jobs.model import Lane
+    from ..jobs.words.job import Lane
 
 
 @dataclass(frozen=True)

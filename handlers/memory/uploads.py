@@ -6,8 +6,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..jobs.errors import UploadGone
-from ..jobs.ports import Stored, UploadAddress
+from ..jobs.words.errors import UploadGone
+from ..jobs.words.ports import Stored, UploadAddress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

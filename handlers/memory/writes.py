@@ -5,17 +5,17 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from ..jobs.errors import Reason, Why
-from ..jobs.store import Check, Delete, Index, Key, Put, Table, Update
-from ..jobs.values import MAX_ITEM_BYTES, BadValue, copied, number, size_of, storable
-from ..jobs.wellformed import check_values
+from ..jobs.storage.validation import check_values
+from ..jobs.words.errors import Reason, Why
+from ..jobs.words.stored_values import MAX_ITEM_BYTES, BadValue, copied, number, size_of, storable
+from ..jobs.words.writes import Check, Delete, Index, Key, Put, Table, Update
 from .conditions import holds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeAlias
 
-    from ..jobs.store import Item, Value, Write
+    from ..jobs.words.writes import Item, Value, Write
 
     KeyNames: TypeAlias = Mapping[Table, tuple[str, str]]
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, model_validator
 
-from ..jobs.model import Change, Fail, Skip
-from ..jobs.values import BadValue, number
+from ..jobs.words.operation import Change, Fail, Skip
+from ..jobs.words.stored_values import BadValue, number
 from . import decimals
 from .parameters import FieldName, Number, Parameters
 from .registry import operation
 
 if TYPE_CHECKING:
-    from ..jobs.model import Fields, Outcome
+    from ..jobs.words.operation import Fields, Outcome
 
 
 class AdjustNumber(Parameters):

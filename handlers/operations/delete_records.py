@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..jobs.model import Remove
+from ..jobs.words.operation import Remove
 from .parameters import Parameters
 from .registry import operation
 
 if TYPE_CHECKING:
-    from ..jobs.model import Fields, Outcome
+    from ..jobs.words.operation import Fields, Outcome
 
 
 class DeleteRecords(Parameters):

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from ..jobs.exact import NotJson, exact_loads
-from ..jobs.values import BadValue, number
+from ..jobs.words.exact_json import NotJson, exact_loads
+from ..jobs.words.stored_values import BadValue, number
 
 RESERVED: Final = frozenset({"tenant", "id", "version", "last_job_id"})
 """Attributes of a record that are Fairlane's own."""

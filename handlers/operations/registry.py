@@ -9,13 +9,13 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ..jobs.model import Operation, Skip
+from ..jobs.words.operation import Operation, Skip
 from .parameters import Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..jobs.model import Fields, Operations, Outcome
+    from ..jobs.words.operation import Fields, Operations, Outcome
 
 P = TypeVar("P", bound=Parameters)
 

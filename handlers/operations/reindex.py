@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..jobs.model import Touch
+from ..jobs.words.operation import Touch
 from .parameters import Parameters
 from .registry import SEARCH_INDEX, operation
 
 if TYPE_CHECKING:
-    from ..jobs.model import Fields, Outcome
+    from ..jobs.words.operation import Fields, Outcome
 
 
 class Reindex(Parameters):

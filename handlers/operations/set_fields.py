@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
-from ..jobs.model import Change, Skip
+from ..jobs.words.operation import Change, Skip
 from .parameters import FieldName, FieldValue, Parameters
 from .registry import operation
 
 if TYPE_CHECKING:
-    from ..jobs.model import Fields, Outcome
-    from ..jobs.store import Value
+    from ..jobs.words.operation import Fields, Outcome
+    from ..jobs.words.writes import Value
 
 MAX_FIELDS: Final = 100
 

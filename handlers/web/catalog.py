@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from ..jobs import items
-from ..jobs.errors import Undecodable
-from ..jobs.model import Lane
-from ..jobs.settle import insist
-from ..jobs.store import Index
-from ..jobs.tenants import lane_use
+from ..jobs.storage import control_table
+from ..jobs.storage.transaction import retry_transient
+from ..jobs.transitions.quotas import lane_use
+from ..jobs.words.errors import Undecodable
+from ..jobs.words.job import Lane
+from ..jobs.words.writes import Index
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..jobs.model import Job
-    from ..jobs.ports import World
+    from ..jobs.words.job import Job
+    from ..jobs.words.ports import World
 
 RECENT: Final = 100
 """The tenant's newest jobs, whose dwell is shown."""
@@ -44,7 +44,7 @@ def lanes_view(world: World, tenant: str) -> dict[str, Any]:
 
 
 def _lane(world: World, tenant: str, lane: Lane, recent: Sequence[Job]) -> dict[str, Any]:
-    depth = insist(world, world.queues[lane].depth)
+    depth = retry_transient(world, world.queues[lane].depth)
     yours = lane_use(world, tenant, lane)
     dwell = sorted(job.dwell_ms for job in recent if job.lane is lane and job.dwell_ms is not None)
     view: dict[str, Any] = {
@@ -66,16 +66,16 @@ def _lane(world: World, tenant: str, lane: Lane, recent: Sequence[Job]) -> dict[
 
 
 def _recent(world: World, tenant: str) -> Sequence[Job]:
-    page = insist(
+    page = retry_transient(
         world,
         lambda: world.store.query(
-            Index.BY_TENANT, items.tenant_partition(tenant), descending=True, limit=RECENT
+            Index.BY_TENANT, control_table.tenant_partition(tenant), descending=True, limit=RECENT
         ),
     )
     jobs = []
     for found in page.found:
         try:
-            jobs.append(items.job_of(found.item))
+            jobs.append(control_table.job_of(found.item))
         except Undecodable:
             continue  # the list of jobs logs it
     return jobs

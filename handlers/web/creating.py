@@ -8,21 +8,21 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from ..jobs.control import find
-from ..jobs.exact import exact_json
-from ..jobs.names import bad_text
-from ..jobs.requests import UPLOAD_INSTEAD, BadRequest, accept, parse
-from ..jobs.sizes import BODY, body_bytes
-from ..jobs.submit import Busy, TooMany, submit
+from ..jobs.lifecycle.control import find
+from ..jobs.lifecycle.submit import Busy, TooMany, submit
+from ..jobs.selection.request import UPLOAD_INSTEAD, BadRequest, accept, parse
+from ..jobs.words.exact_json import exact_json
+from ..jobs.words.limits import MAX_BODY_BYTES, body_bytes
+from ..jobs.words.text_rules import text_problem
 from .problems import Problem, bad_request, refused
 from .views import job_view, location
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
-    from ..jobs.model import Job
-    from ..jobs.ports import World
-    from ..jobs.requests import Accepted
+    from ..jobs.selection.request import Accepted
+    from ..jobs.words.job import Job
+    from ..jobs.words.ports import World
 
 MAX_KEY_BYTES: Final = 256
 ROOM_RETRY: Final = 5
@@ -105,7 +105,7 @@ class Creation:
         accepted = self.accepted(body)
         if key is None:
             return self._submit(tenant, accepted, None)
-        if problem := bad_text(key, MAX_KEY_BYTES):
+        if problem := text_problem(key, MAX_KEY_BYTES):
             raise bad_request("Idempotency-Key", problem)
         request = _hash(exact_json(_sorted(parse(body))))
         return self._once(tenant, accepted, key, request, context)
@@ -113,11 +113,11 @@ class Creation:
     def accepted(self, body: str) -> Accepted:
         """The checked body. Raises Problem."""
         size = body_bytes(body)
-        if size > BODY:
+        if size > MAX_BODY_BYTES:
             raise Problem(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 "too_large",
-                f"the body has {size} bytes, at most {BODY} are allowed; {UPLOAD_INSTEAD}",
+                f"the body has {size} bytes, at most {MAX_BODY_BYTES} are allowed; {UPLOAD_INSTEAD}",
                 field="body",
             )
         try:

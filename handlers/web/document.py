@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from ..jobs.limits import Limits
+    from ..jobs.words.limits import Limits
     from ..settings import CallerSettings
 
 FILE: Final = Path(__file__).with_name("openapi.json")

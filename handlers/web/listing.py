@@ -6,8 +6,8 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from ..jobs.report import ReportFormat, write_report
-from ..jobs.results import Mark, Outcome, Unfinished, page
+from ..jobs.results.items import ItemOutcome, Mark, Unfinished, item_page
+from ..jobs.results.report import ReportFormat, write_report
 from .problems import Problem, bad_request
 from .tokens import place_of, token
 from .views import timestamp
@@ -15,9 +15,9 @@ from .views import timestamp
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..jobs.model import Job
-    from ..jobs.ports import World
-    from ..jobs.results import Result
+    from ..jobs.results.items import ItemResult
+    from ..jobs.words.job import Job
+    from ..jobs.words.ports import World
     from .query import Query
 
 DEFAULT_LIMIT: Final = 100
@@ -38,20 +38,22 @@ class ReportOf(StrEnum):
     ALL = "all"
 
     @property
-    def outcomes(self) -> tuple[Outcome, ...]:
-        return tuple(Outcome) if self is ReportOf.ALL else (Outcome(self.value),)
+    def outcomes(self) -> tuple[ItemOutcome, ...]:
+        return tuple(ItemOutcome) if self is ReportOf.ALL else (ItemOutcome(self.value),)
 
 
 def items_view(world: World, job: Job, query: Query) -> dict[str, Any]:
     """``{"items": [...], "next": token}``. Raises Problem, Transient."""
-    outcome = query.choice("outcome", Outcome)
+    outcome = query.choice("outcome", ItemOutcome)
     if outcome is None:
-        raise bad_request("outcome", f"must be one of {', '.join(each.value for each in Outcome)}")
+        raise bad_request(
+            "outcome", f"must be one of {', '.join(each.value for each in ItemOutcome)}"
+        )
     limit = query.whole("limit", default=DEFAULT_LIMIT, most=MAX_LIMIT)
     list_ = (job.tenant, "items", job.id, outcome.value)
     text = query.get("page")
     mark = Mark() if text is None else _mark(list_, text)
-    found = page(world, job, outcome, mark, limit=limit, max_bytes=MAX_BYTES)
+    found = item_page(world, job, outcome, mark, limit=limit, max_bytes=MAX_BYTES)
     view: dict[str, Any] = {"items": [_item(result) for result in found.found]}
     if found.next is not None:
         view["next"] = token(list_, [found.next.row, found.next.taken])
@@ -86,7 +88,7 @@ def report_view(
     }
 
 
-def _item(result: Result) -> dict[str, str]:
+def _item(result: ItemResult) -> dict[str, str]:
     view = {"id": result.id, "reason": result.reason}
     return view if result.sink is None else {**view, "sink": result.sink}
 

@@ -25,8 +25,8 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
 )
 
 from ..aws.clients import config as client_config
-from ..jobs.claims import REMEMBERED
-from ..jobs.errors import Transient
+from ..jobs.transitions.idempotency import REMEMBERED
+from ..jobs.words.errors import Transient
 from .problems import Problem
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.json_schema import models_json_schema
 
-from ..jobs.limits import Limits
-from ..jobs.requests import SELECTIONS, JobRequest
-from ..jobs.sizes import BODY
+from ..jobs.selection.request import SELECTIONS, JobRequest
+from ..jobs.words.limits import MAX_BODY_BYTES, Limits
 from . import schemas
 from .document import IAM, TOKEN, json_text
 from .routes import JOB_ID, ROUTES, TEXT
@@ -113,7 +112,7 @@ def _operation(route: Route) -> Schema:
         }
     if route.body is JobRequest:
         operation["requestBody"]["description"] = (
-            f"At most {BODY:,} bytes as they are sent. What has more, or more ids than fit, is "
+            f"At most {MAX_BODY_BYTES:,} bytes as they are sent. What has more, or more ids than fit, is "
             "answered with 413: send a file, see POST /v1/uploads."
         )
     return operation

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, time
 from typing import TYPE_CHECKING, Final
 
-from ..jobs import items
-from ..jobs.errors import Undecodable
-from ..jobs.states import State
-from ..jobs.store import Index
+from ..jobs.storage import control_table
+from ..jobs.words.errors import Undecodable
+from ..jobs.words.states import State
+from ..jobs.words.writes import Index
 from .problems import bad_request
 from .tokens import place_of, token
 from .views import is_job_id, job_view
@@ -18,9 +18,9 @@ from .views import is_job_id, job_view
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..jobs.model import Job
-    from ..jobs.ports import World
-    from ..jobs.store import Cursor, Found
+    from ..jobs.words.job import Job
+    from ..jobs.words.ports import World
+    from ..jobs.words.writes import Cursor, Found
     from .query import Query
 
 DEFAULT_LIMIT: Final = 50
@@ -91,7 +91,7 @@ def jobs_page(world: World, tenant: str, query: Query) -> dict[str, object]:
     for _ in range(MAX_READS):
         page = world.store.query(
             Index.BY_TENANT,
-            items.tenant_partition(tenant),
+            control_table.tenant_partition(tenant),
             descending=True,
             limit=limit,
             after=after,
@@ -112,7 +112,7 @@ def jobs_page(world: World, tenant: str, query: Query) -> dict[str, object]:
 
 def _readable(world: World, tenant: str, found: Found) -> Job | None:
     try:
-        return items.job_of(found.item)
+        return control_table.job_of(found.item)
     except Undecodable as error:
         world.telemetry.log("job_not_listed", tenant=tenant, pk=found.key.pk, why=str(error))
         return None
@@ -138,11 +138,11 @@ def _place(tenant: str, list_: tuple[str, ...], text: str) -> Cursor:
 
 def _at(tenant: str, job_id: str) -> Cursor:
     """Where a list of the tenant goes on after a job."""
-    key = items.job_key(job_id)
+    key = control_table.job_key(job_id)
     return {
         "pk": key.pk,
         "sk": key.sk,
-        Index.BY_TENANT.pk: items.tenant_partition(tenant),
+        Index.BY_TENANT.pk: control_table.tenant_partition(tenant),
         Index.BY_TENANT.sk: job_id,
     }
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ..jobs.preview import CHUNK_SECONDS, preview
-from ..jobs.requests import BadRequest, Name, bad, parse
-from ..jobs.selecting import offer_upload
-from ..jobs.uploads import Format, UploadForm
+from ..jobs.selection.preview import CHUNK_SECONDS, preview
+from ..jobs.selection.request import BadRequest, Name, bad, parse
+from ..jobs.selection.resolve import offer_upload
+from ..jobs.words.upload import Format, UploadForm
 from .problems import refused
 from .views import timestamp
 
 if TYPE_CHECKING:
-    from ..jobs.ports import World
-    from ..jobs.requests import Accepted
+    from ..jobs.selection.request import Accepted
+    from ..jobs.words.ports import World
 
 ASSUMES: Final = (
     f"every record is changed, {CHUNK_SECONDS} s a chunk; indexes of your own table come on top"

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from aws_lambda_powertools.event_handler import Response
 
-from ..jobs.requests import BadRequest, TooLarge, Unprocessable
-from ..jobs.settle import Unsettled
+from ..jobs.selection.request import BadRequest, TooLarge, Unprocessable
+from ..jobs.storage.transaction import Indeterminate
 from .titles import TITLES
 
 if TYPE_CHECKING:
-    from ..jobs.errors import Transient
+    from ..jobs.words.errors import Transient
 
 PROBLEM_JSON: Final = "application/problem+json"
 
@@ -82,7 +82,7 @@ def not_found(what: str) -> Problem:
 
 
 def unavailable(error: Transient) -> Problem:
-    if isinstance(error, Unsettled):
+    if isinstance(error, Indeterminate):
         return Problem(
             HTTPStatus.SERVICE_UNAVAILABLE,
             "unsettled",

@@ -5,16 +5,16 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from ..jobs.results import Unfinished
-from ..jobs.retrying import retry_failed
+from ..jobs.lifecycle.retry_failed import retry_failed
+from ..jobs.results.items import Unfinished
 from .listing import RESERVE_MS
 from .problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..jobs.control import Answer
-    from ..jobs.ports import World
+    from ..jobs.lifecycle.control import Answer
+    from ..jobs.words.ports import World
 
 
 def in_time(remaining_ms: Callable[[], int]) -> Callable[[World, str, str], Answer]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
-from ..jobs.report import ReportFormat
-from ..jobs.requests import JobRequest
-from ..jobs.results import Outcome
-from ..jobs.states import State
+from ..jobs.results.items import ItemOutcome
+from ..jobs.results.report import ReportFormat
+from ..jobs.selection.request import JobRequest
+from ..jobs.words.states import State
 from . import listing, pages, schemas
 from .caller import Scope
 from .creating import OnConflict
@@ -159,7 +159,7 @@ ROUTES: Final = (
         Scope.READ,
         {OK: schemas.ItemPage},
         parameters=(
-            Parameter("outcome", _choice(Outcome), "Which ones.", required=True),
+            Parameter("outcome", _choice(ItemOutcome), "Which ones.", required=True),
             _limit(listing.DEFAULT_LIMIT, listing.MAX_LIMIT),
             PAGE,
         ),

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from ..jobs.model import EndReason, Lane, Traversal, Waiting
-from ..jobs.report import ReportFormat
-from ..jobs.states import State
+from ..jobs.results.report import ReportFormat
+from ..jobs.words.job import EndReason, Lane, Traversal, Waiting
+from ..jobs.words.states import State
 from .listing import ReportOf
 
 JobId = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]

@@ -9,13 +9,13 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
-from ..jobs.states import State
-from ..jobs.timing import SECOND
+from ..jobs.words.states import State
+from ..jobs.words.timing import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..jobs.model import Job
+    from ..jobs.words.job import Job
 
 BASE: Final = "/v1/jobs"
 LONGEST_WAIT: Final = 30

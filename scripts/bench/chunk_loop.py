@@ -8,16 +8,17 @@ from statistics import median
 from typing import Any, Final
 
 from handlers.aws.job_store import DynamoStore
-from handlers.jobs import transactions
-from handlers.jobs.attempt import Worker
-from handlers.jobs.ending import end_job
-from handlers.jobs.leaving import Ending
-from handlers.jobs.model import Counts, Job, Lane
-from handlers.jobs.outcomes import act
-from handlers.jobs.ports import World
-from handlers.jobs.reading import read_job
-from handlers.jobs.run import on_message
-from handlers.jobs.states import State
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import apply_decision
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle.finish import end_job
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.transitions.attempt import begin_attempt
+from handlers.jobs.transitions.chunk_commit import commit_chunk
+from handlers.jobs.transitions.finish import Ending
+from handlers.jobs.words.job import Counts, Job, Lane
+from handlers.jobs.words.ports import World
+from handlers.jobs.words.states import State
 from scripts.load import own
 from scripts.local.clients import Clients
 from scripts.local.errors import LocalError
@@ -81,7 +82,7 @@ def _fairlane(world: World, ids: list[str]) -> float:
     start = time.perf_counter()
     decision = on_message(world, delivery, Worker("bench"))
     seconds = time.perf_counter() - start
-    act(world.queues[Lane.BULK], delivery, decision)
+    apply_decision(world.queues[Lane.BULK], delivery, decision)
     _must_have_succeeded(world, job)
     return seconds
 
@@ -91,9 +92,7 @@ def _bare(world: World, clients: Clients, ids: list[str], *, reads: bool = False
 
     reads: read each chunk's records before it, as Fairlane has to."""
     job, delivery = queued(world, ids)
-    began, begun = transactions.begin(
-        world, job, worker="bench", receipt=delivery.receipt, expired=None
-    )
+    began, begun = begin_attempt(world, job, worker="bench", receipt=delivery.receipt, expired=None)
     world.store.transact("begin", list(began.writes.values()))
     requests, done = _requests(world, begun, ids)
     start = time.perf_counter()
@@ -123,7 +122,7 @@ def _requests(world: World, job: Job, ids: list[str]) -> tuple[list[list[Any]], 
             for record in records.values()
         ]
         after = job.model_copy(update={"position": job.position + len(chunk)})
-        commit = transactions.commit_chunk(
+        commit = commit_chunk(
             job,
             position=after.position,
             cursor=after.position,

@@ -7,13 +7,13 @@ from dataclasses import replace
 from statistics import median
 from typing import Final
 
-from handlers.jobs.attempt import Worker
-from handlers.jobs.model import Lane
-from handlers.jobs.outcomes import act
-from handlers.jobs.ports import World
-from handlers.jobs.reading import read_job
-from handlers.jobs.run import on_message
-from handlers.jobs.states import State
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import apply_decision
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.ports import World
+from handlers.jobs.words.states import State
 from scripts.load import own
 from scripts.local.errors import LocalError
 from scripts.local.steps import Steps
@@ -69,7 +69,7 @@ def _job(world: World, ids: list[str]) -> float:
     start = time.perf_counter()
     decision = on_message(world, delivery, Worker("bench"))
     seconds = time.perf_counter() - start
-    act(queue, delivery, decision)
+    apply_decision(queue, delivery, decision)
     now = read_job(world, job.id)
     if now is None or now.state is not State.SUCCEEDED:
         raise LocalError(f"a job of the bench did not succeed: {now}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from handlers.jobs.model import Job, Lane
-from handlers.jobs.ports import Delivery, World
-from handlers.jobs.requests import accept
-from handlers.jobs.store import Key, Put, Table
-from handlers.jobs.submit import Created, submit
+from handlers.jobs.lifecycle.submit import Created, submit
+from handlers.jobs.selection.request import accept
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.ports import Delivery, World
+from handlers.jobs.words.writes import Key, Put, Table
 from scripts.local.errors import LocalError
 
 TENANT: Final = "bench"

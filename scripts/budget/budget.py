@@ -9,11 +9,17 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from handlers.jobs import limits as rules
-from handlers.jobs import sizes
-from handlers.jobs.limits import Limits
-from handlers.jobs.sizes import Layer, body_bytes
-from handlers.jobs.sources import lines
+from handlers.jobs.selection.id_sources import lines
+from handlers.jobs.words.limits import (
+    INLINE_ID_BYTES,
+    MAX_BODY_BYTES,
+    MAX_PARAMS_BYTES,
+    MAX_SUBJECT_BYTES,
+    Layer,
+    Limits,
+    body_bytes,
+    layers,
+)
 
 from .event import event_bytes
 from .made import create
@@ -61,9 +67,9 @@ def budget(ids: Iterable[str], *, limits: Limits, inspected: int) -> Budget:
     no request may hold.
     """
     chosen = largest(ids, limits)
-    table = sizes.layers(
+    table = layers(
         inspected=inspected,
-        inline_bytes=rules.INLINE_ID_BYTES,
+        inline_bytes=INLINE_ID_BYTES,
         upload_bytes=limits.max_upload_bytes,
     )
     measured = _measured(chosen, limits)
@@ -95,7 +101,7 @@ def largest(ids: Iterable[str], limits: Limits) -> list[str]:
     chosen: list[str] = []
     for id_ in ids:
         used += _cost(id_) + len('"",' if chosen else '""')
-        if used > sizes.BODY or len(chosen) == limits.max_inline_ids:
+        if used > MAX_BODY_BYTES or len(chosen) == limits.max_inline_ids:
             return chosen
         chosen.append(id_)
     raise ValueError("the ids have to be endless")
@@ -152,7 +158,7 @@ def _kept(ids: Sequence[str]) -> list[str]:
     used = 0
     for id_ in dict.fromkeys(ids):
         used += _inline([id_])
-        if used > rules.INLINE_ID_BYTES:
+        if used > INLINE_ID_BYTES:
             break
         kept.append(id_)
     return kept
@@ -160,11 +166,11 @@ def _kept(ids: Sequence[str]) -> list[str]:
 
 def _full(kept: Sequence[str]) -> dict[str, Any]:
     """With everything that a job item keeps beside ids at its limit, too."""
-    room = rules.MAX_PARAMS_BYTES - len('{"fields":{"f":""}}')
-    name = "x" * (rules.MAX_SUBJECT_BYTES - 1)
+    room = MAX_PARAMS_BYTES - len('{"fields":{"f":""}}')
+    name = "x" * (MAX_SUBJECT_BYTES - 1)
     return {
         "operation": "set_fields",
-        "subject": "x" * rules.MAX_SUBJECT_BYTES,
+        "subject": "x" * MAX_SUBJECT_BYTES,
         "params": {"fields": {"f": "x" * room}},
         "ids": list(kept),
         "labels": {f"{name}{n}": f"{name}{n}" for n in range(10)},

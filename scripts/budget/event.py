@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from handlers.jobs.limits import MAX_TENANT_BYTES
-from handlers.jobs.sizes import GATEWAY_HEADERS
+from handlers.jobs.words.limits import GATEWAY_HEADERS, MAX_TENANT_BYTES
 
 ROUTE: Final = "/v1/jobs"
 REQUEST_LINE: Final = f"POST /live{ROUTE} HTTP/1.1"

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Lane
-from handlers.jobs.ports import World
-from handlers.jobs.requests import accept
-from handlers.jobs.submit import Created, submit
-from handlers.jobs.values import size_of
+from handlers.jobs.lifecycle.submit import Created, submit
+from handlers.jobs.selection.request import accept
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.ports import World
+from handlers.jobs.words.stored_values import size_of
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.lane_queue import MemoryLaneQueue
 from handlers.memory.payload_store import MemoryPayloadStore
@@ -22,7 +22,7 @@ from handlers.operations.registry import all_operations
 from infra.settings import PRODUCTION_TIMING
 
 if TYPE_CHECKING:
-    from handlers.jobs.store import Key, Write
+    from handlers.jobs.words.writes import Key, Write
 
 TENANT = "t" * 36
 

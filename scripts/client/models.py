@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from handlers.jobs.exact import exact_json
-from handlers.jobs.model import EndReason, Lane, Waiting
-from handlers.jobs.states import State
+from handlers.jobs.words.exact_json import exact_json
+from handlers.jobs.words.job import EndReason, Lane, Waiting
+from handlers.jobs.words.states import State
 
 
 class NewJob(BaseModel):

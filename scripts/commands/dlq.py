@@ -11,10 +11,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from handlers.jobs.errors import FairlaneError, ReceiptExpired
-from handlers.jobs.model import Lane
-from handlers.jobs.ports import LaneQueue
-from handlers.jobs.redrive import Fate, Letter, Redriven, look, redrive
+from handlers.jobs.lifecycle.dead_letters import Fate, Letter, Redriven, read_letter, redrive
+from handlers.jobs.words.errors import FairlaneError, ReceiptExpired
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.ports import LaneQueue
 from scripts.local.errors import LocalError
 from scripts.local.state import DEFAULT_NAME
 from scripts.ops.deployment import Deployment, deployment
@@ -91,7 +91,7 @@ def _letters(here: Deployment) -> Iterator[tuple[Lane, LaneQueue, Letter]]:
                 seen.add(delivery.message_id)
                 try:
                     queue.set_visibility(delivery.receipt, LOOKING)
-                    yield lane, queue, look(here.world, delivery)
+                    yield lane, queue, read_letter(here.world, delivery)
                 except FairlaneError as error:
                     raise LocalError(f"dead letter {delivery.message_id}: {error}") from error
 

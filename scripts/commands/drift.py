@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from handlers.effects.search_client import search_client
-from handlers.jobs.errors import FairlaneError
-from handlers.jobs.record_schema import RecordSchema
-from handlers.jobs.replay import of_all
-from handlers.jobs.requests import accept
-from handlers.jobs.submit import Busy, TooMany, submit
+from handlers.jobs.lifecycle.replay_effects import open_effects_of_all
+from handlers.jobs.lifecycle.submit import Busy, TooMany, submit
+from handlers.jobs.selection.request import accept
+from handlers.jobs.words.errors import FairlaneError
+from handlers.jobs.words.record_schema import RecordSchema
 from scripts.local.errors import LocalError
 from scripts.local.state import DEFAULT_NAME
 from scripts.local.steps import Steps
@@ -51,7 +51,7 @@ def drift(
             seen = find(sides, repairs.add if repair else lambda _: None, advance)
         if repair:
             repairs.submit()
-        undone = sum(each.effect.tenant == tenant for each in of_all(here.world))
+        undone = sum(each.effect.tenant == tenant for each in open_effects_of_all(here.world))
     except (OpenSearchException, FairlaneError, BotoCoreError, ClientError) as error:
         raise LocalError(f"table and index cannot be compared: {error}") from error
     facts = {**facts_of(seen), "effects_undone": undone, "jobs": repairs.jobs, "busy": repairs.busy}

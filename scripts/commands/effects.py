@@ -7,7 +7,12 @@ from typing import Any, Final
 
 import typer
 
-from handlers.jobs.replay import Undone, of_all, of_job, unpark
+from handlers.jobs.lifecycle.replay_effects import (
+    OpenEffect,
+    open_effects_of_all,
+    open_effects_of_job,
+    replay_one,
+)
 from scripts.local.state import DEFAULT_NAME
 from scripts.ops.deployment import Deployment, deployment
 
@@ -39,15 +44,15 @@ def replay(
     here = deployment(stack, name)
     with asking("effects"):
         parked = [undone.effect for undone in _undone(here, job) if undone.effect.parked]
-        replayed = sum(unpark(here.world, effect) for effect in parked)
+        replayed = sum(replay_one(here.world, effect) for effect in parked)
     say_replayed("effects will run again", replayed, as_json=as_json)
 
 
-def _undone(here: Deployment, job: str | None) -> Iterable[Undone]:
-    return of_all(here.world) if job is None else of_job(here.world, job)
+def _undone(here: Deployment, job: str | None) -> Iterable[OpenEffect]:
+    return open_effects_of_all(here.world) if job is None else open_effects_of_job(here.world, job)
 
 
-def _row(undone: Undone) -> dict[str, Any]:
+def _row(undone: OpenEffect) -> dict[str, Any]:
     effect = undone.effect
     return {
         "job": effect.job_id,

@@ -7,7 +7,12 @@ from typing import Any, Final
 
 import typer
 
-from handlers.jobs.telling import Untold, unpark, untold_of_all, untold_of_job
+from handlers.jobs.events.delivery import (
+    UndeliveredEvent,
+    replay_event,
+    undelivered_of_all,
+    undelivered_of_job,
+)
 from scripts.local.state import DEFAULT_NAME
 from scripts.ops.deployment import Deployment, deployment
 
@@ -40,15 +45,15 @@ def replay(
     here = deployment(stack, name)
     with asking("events"):
         parked = [untold.event for untold in _untold(here, job) if untold.parked]
-        replayed = sum(unpark(here.world, event) for event in parked)
+        replayed = sum(replay_event(here.world, event) for event in parked)
     say_replayed("events will be told again", replayed, as_json=as_json)
 
 
-def _untold(here: Deployment, job: str | None) -> Iterable[Untold]:
-    return untold_of_all(here.world) if job is None else untold_of_job(here.world, job)
+def _untold(here: Deployment, job: str | None) -> Iterable[UndeliveredEvent]:
+    return undelivered_of_all(here.world) if job is None else undelivered_of_job(here.world, job)
 
 
-def _row(untold: Untold) -> dict[str, Any]:
+def _row(untold: UndeliveredEvent) -> dict[str, Any]:
     event = untold.event
     return {
         "job": event.job_id,

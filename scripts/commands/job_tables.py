@@ -17,7 +17,7 @@ from rich.progress import (
 from rich.table import Column, Table
 from rich.text import Text
 
-from handlers.jobs.states import State
+from handlers.jobs.words.states import State
 from scripts.client import JobPreview, JobView
 
 ID_WIDTH: Final = 32

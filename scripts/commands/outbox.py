@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from handlers.jobs.errors import FairlaneError
+from handlers.jobs.words.errors import FairlaneError
 from scripts.local.errors import LocalError
 
 SHOWN: Final = 100

@@ -11,9 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from handlers.jobs.limits import MAX_ID_BYTES, Limits
-from handlers.jobs.requests import BadRequest
-from handlers.jobs.sizes import BODY, UUID
+from handlers.jobs.selection.request import BadRequest
+from handlers.jobs.words.limits import MAX_BODY_BYTES, MAX_ID_BYTES, UUID_CHARS, Limits
 from infra.settings import WafSettings
 from scripts.budget.budget import Budget, budget
 from scripts.budget.ids import like, of_length
@@ -39,13 +38,17 @@ def payload_budget(
     """
     if id_length is not None and sample is not None:
         raise typer.BadParameter("give --id-length or --sample, not both")
-    ids = _like_file(sample) if sample is not None else of_length(id_length or UUID)
+    ids = _like_file(sample) if sample is not None else of_length(id_length or UUID_CHARS)
     try:
         found = budget(ids, limits=Limits(), inspected=WafSettings().inspect_kb * KIB)
     except BadRequest as error:
         raise typer.BadParameter(f"no request takes such ids: {error.field} {error}") from error
     if as_json:
-        print(json.dumps({"ok": found.ok, "body_limit": BODY, **found.model_dump(mode="json")}))
+        print(
+            json.dumps(
+                {"ok": found.ok, "body_limit": MAX_BODY_BYTES, **found.model_dump(mode="json")}
+            )
+        )
     else:
         _show(found)
     raise typer.Exit(0 if found.ok else 1)

@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from handlers.jobs.report import ReportFormat
-from handlers.jobs.results import Outcome
+from handlers.jobs.results.items import ItemOutcome
+from handlers.jobs.results.report import ReportFormat
 from handlers.web.listing import MAX_LIMIT, ReportOf
 from scripts.client import Client, ReportView, fetch
 from scripts.local.state import DEFAULT_NAME
@@ -29,7 +29,7 @@ def items(
     job_id: JobId,
     *,
     outcome: Annotated[
-        list[Outcome] | None, typer.Option(help="Only these; repeat it. All when left out.")
+        list[ItemOutcome] | None, typer.Option(help="Only these; repeat it. All when left out.")
     ] = None,
     url: Url = None,
     token: Token = None,
@@ -38,7 +38,7 @@ def items(
     as_json: AsJson = False,
 ) -> None:
     """List the records that failed, were skipped or were refused outside, with the reasons."""
-    outcomes = list(dict.fromkeys(outcome or Outcome))
+    outcomes = list(dict.fromkeys(outcome or ItemOutcome))
     with calling(url, token, tenant, name, as_json=as_json) as client:
         rows = _rows(client, job_id, outcomes)
         if as_json:
@@ -83,7 +83,7 @@ def report(  # noqa: PLR0913  the options of a command are its parameters
 # --- items ------------------------------------------------------------------------------------
 
 
-def _rows(client: Client, job_id: str, outcomes: Sequence[Outcome]) -> Iterator[dict[str, Any]]:
+def _rows(client: Client, job_id: str, outcomes: Sequence[ItemOutcome]) -> Iterator[dict[str, Any]]:
     for outcome in outcomes:
         for item in client.items(job_id, outcome.value, limit=MAX_LIMIT):
             yield {"outcome": outcome.value, **item.model_dump(mode="json", exclude_none=True)}

@@ -21,10 +21,16 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from handlers.jobs.limits import MAX_ID_BYTES, Limits
-from handlers.jobs.names import bad_text
-from handlers.jobs.sizes import BODY, INLINE_IDS, body_bytes
-from handlers.jobs.uploads import BadUpload, Format, UploadForm, ids_of
+from handlers.jobs.selection.upload_parser import BadUpload, parse_ids
+from handlers.jobs.words.limits import (
+    MAX_BODY_BYTES,
+    MAX_ID_BYTES,
+    MAX_INLINE_IDS,
+    Limits,
+    body_bytes,
+)
+from handlers.jobs.words.text_rules import text_problem
+from handlers.jobs.words.upload import Format, UploadForm
 from scripts.client import ApiProblem, Client, NewJob
 from scripts.client.uploads import NewUpload, TooLarge
 
@@ -61,10 +67,10 @@ class Selected:
         for id_ in self:
             ids.append(id_)
             size += body_bytes(id_)
-            if len(ids) > INLINE_IDS or size > BODY:
+            if len(ids) > MAX_INLINE_IDS or size > MAX_BODY_BYTES:
                 return None
         whole = _with(job, ids)
-        return whole if len(whole.json_body()) <= BODY else None
+        return whole if len(whole.json_body()) <= MAX_BODY_BYTES else None
 
 
 @contextmanager
@@ -86,7 +92,7 @@ def submitted(
     """Send the request with its records. Raises BadParameter, ClientError."""
     if records is None:
         return send(job)
-    why = f"it has room for {INLINE_IDS} ids in {BODY} bytes"
+    why = f"it has room for {MAX_INLINE_IDS} ids in {MAX_BODY_BYTES} bytes"
     if (whole := records.in_request(job)) is not None:
         try:
             return send(whole)
@@ -136,7 +142,7 @@ def _readable(path: str) -> Iterator[Path]:
 
 def _typed(ids: Iterable[str]) -> Iterator[str]:
     for id_ in ids:
-        if problem := bad_text(id_, MAX_ID_BYTES):
+        if problem := text_problem(id_, MAX_ID_BYTES):
             raise typer.BadParameter(f"--id {id_!r} {problem}")
         yield id_
 
@@ -148,7 +154,7 @@ def _read(path: Path, form: UploadForm | None, named: str) -> Iterator[str]:
             return
         with path.open("rb") as file:
             blocks = iter(lambda: file.read(BLOCK), b"")
-            yield from ids_of(blocks, form, max_bytes=Limits().max_expanded_bytes)
+            yield from parse_ids(blocks, form, max_bytes=Limits().max_expanded_bytes)
     except (OSError, UnicodeDecodeError, BadUpload) as error:
         raise typer.BadParameter(f"{named}: {error}") from error
 
@@ -159,7 +165,7 @@ def _plain(path: Path) -> Iterator[str]:
         for number, line in enumerate(lines, 1):
             if not (text := line.rstrip("\r\n")):
                 continue
-            if problem := bad_text(text, MAX_ID_BYTES):
+            if problem := text_problem(text, MAX_ID_BYTES):
                 raise BadUpload(number, f"the id {problem}")
             yield text
 

@@ -7,7 +7,7 @@ import json
 import typer
 from rich.console import Console
 
-from handlers.jobs.states import State
+from handlers.jobs.words.states import State
 from scripts.client import Client, JobPreview, JobView
 
 from . import job_tables

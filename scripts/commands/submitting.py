@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from handlers.jobs.exact import exact_loads
+from handlers.jobs.words.exact_json import exact_loads
 from handlers.web.creating import OnConflict
 from scripts.client import NewJob
 from scripts.local.state import DEFAULT_NAME

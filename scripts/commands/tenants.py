@@ -9,13 +9,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from handlers.jobs.ending import admit_held
-from handlers.jobs.errors import FairlaneError
-from handlers.jobs.limits import MAX_TENANT_BYTES
-from handlers.jobs.model import Lane
-from handlers.jobs.names import bad_text
-from handlers.jobs.ports import World
-from handlers.jobs.tenants import Use, set_most_active, set_slots, usage
+from handlers.jobs.lifecycle.admission import admit_held
+from handlers.jobs.transitions.quotas import Use, set_most_active, set_slots, usage
+from handlers.jobs.words.errors import FairlaneError
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.limits import MAX_TENANT_BYTES
+from handlers.jobs.words.ports import World
+from handlers.jobs.words.text_rules import text_problem
 from scripts.local.errors import LocalError
 from scripts.local.state import DEFAULT_NAME
 from scripts.ops.deployment import deployment
@@ -86,7 +86,7 @@ def set_(
 
 
 def _check(tenant: str) -> None:
-    if problem := bad_text(tenant, MAX_TENANT_BYTES):
+    if problem := text_problem(tenant, MAX_TENANT_BYTES):
         raise typer.BadParameter(f"--tenant {problem}")
 
 

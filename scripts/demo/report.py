@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from handlers.jobs.model import Lane
-from handlers.jobs.states import State
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.states import State
 from scripts.load.drive import Duplicate, Run
 from scripts.load.ledger import RecordRow
 from scripts.load.measures import Busy, Dwell, Overtaking, arrivals, busy, fifo_dwells

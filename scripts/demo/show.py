@@ -8,7 +8,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from handlers.jobs.model import Lane
+from handlers.jobs.words.job import Lane
 from scripts.load.plan import Load
 from scripts.verify.listing import listing
 

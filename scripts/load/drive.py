@@ -9,8 +9,8 @@ from functools import cache
 from itertools import islice
 from typing import Final
 
-from handlers.jobs.model import Lane
-from handlers.jobs.states import State
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.states import State
 from scripts.client import ApiProblem, Client, NewJob
 from scripts.local.errors import LocalError
 from scripts.local.stack import LocalStack

@@ -10,9 +10,9 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from handlers.aws.attributes import decode
-from handlers.jobs.model import Lane
-from handlers.jobs.states import State
-from handlers.jobs.store import Item
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Item
 from handlers.settings import WorkSettings
 from scripts.local.stack import LocalStack
 

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from handlers.effects.documents import index_body
-from handlers.jobs.record_schema import RecordSchema
+from handlers.jobs.words.record_schema import RecordSchema
 from handlers.settings import EffectSettings
 from scripts.opensearch.embedded import EmbeddedSearch
 

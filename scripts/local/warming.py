@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from handlers.jobs.messages import Message
-from handlers.jobs.model import Lane
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.messages import Message
 
 from .api import Api
 from .clients import Clients

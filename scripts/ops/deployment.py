@@ -13,16 +13,16 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from handlers import bootstrap
 from handlers.aws.lane_queue import SqsLaneQueue
-from handlers.jobs.errors import FairlaneError
-from handlers.jobs.model import Lane
-from handlers.jobs.shards import with_every_shard
+from handlers.jobs.storage.shards import with_all_shards
+from handlers.jobs.words.errors import FairlaneError
+from handlers.jobs.words.job import Lane
 from handlers.settings import PREFIX, SettingsError, WorkSettings
 from scripts.local.errors import LocalError
 from scripts.local.ministack import CREDENTIALS, REGION
 from scripts.local.stack import LocalStack
 
 if TYPE_CHECKING:
-    from handlers.jobs.ports import LaneQueue, World
+    from handlers.jobs.words.ports import LaneQueue, World
 
 # Recovery has every setting that a tool needs, and there is one of it.
 FUNCTION_PREFIX: Final = "Recovery"
@@ -63,7 +63,7 @@ def _read(stack: str) -> Deployment:
     [described] = cloudformation.describe_stacks(StackName=stack)["Stacks"]
     outputs = {each["OutputKey"]: each["OutputValue"] for each in described.get("Outputs", [])}
     settings, world = world_of(_environment(stack))
-    world = with_every_shard(world)
+    world = with_all_shards(world)
     sqs = boto3.client("sqs")
     queues = {lane: SqsLaneQueue(sqs, outputs[name]) for lane, name in DEAD_LETTERS.items()}
     return Deployment(world, queues, outputs, settings)

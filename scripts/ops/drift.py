@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from opensearchpy import OpenSearch
 
-    from handlers.jobs.ports import RecordStore
-    from handlers.jobs.record_schema import RecordSchema
+    from handlers.jobs.words.ports import RecordStore
+    from handlers.jobs.words.record_schema import RecordSchema
 
 PAGE: Final = 1000
 KEEP: Final = "10m"

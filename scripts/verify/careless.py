@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from handlers import bulk_worker
 from handlers.aws.job_store import DynamoStore
-from handlers.jobs.store import Delete, Table, Update, Write
+from handlers.jobs.words.writes import Delete, Table, Update, Write
 
 MARK: Final = "last_job_id"
 """What tells a record that this job has changed it already; this worker does not write it."""

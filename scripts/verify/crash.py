@@ -11,9 +11,9 @@ from random import Random
 from typing import Final
 
 from handlers.aws.attributes import decode
-from handlers.jobs.model import Job, Lane
-from handlers.jobs.states import State
-from handlers.jobs.store import Item
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Item
 from scripts.load.ledger import Ledger
 from scripts.load.patience import Patience
 from scripts.load.truth import Ran, compare

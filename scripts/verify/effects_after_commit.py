@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Final
 
 from handlers.effects.documents import document, document_id
-from handlers.jobs.model import Lane, Record
-from handlers.jobs.states import State
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.operation import Record
+from handlers.jobs.words.states import State
 from scripts.load.ledger import JobRow
 
 from .effects_place import CHUNK, FIELD, INDEX, RECORDS, SCHEMA, TENANT, Place, place, put

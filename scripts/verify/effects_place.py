@@ -16,8 +16,8 @@ from handlers.aws.record_store import DynamoRecordStore
 from handlers.aws.runtime import SystemRuntime
 from handlers.effects.documents import document_id, index_body
 from handlers.effects.search_client import search_client
-from handlers.jobs.model import Record
-from handlers.jobs.record_schema import RecordSchema
+from handlers.jobs.words.operation import Record
+from handlers.jobs.words.record_schema import RecordSchema
 from scripts.load.ledger import JobRow, Ledger
 from scripts.local.errors import LocalError
 from scripts.local.settings import Chosen

@@ -21,19 +21,19 @@ from handlers.aws.search_query import RawNumbers, SearchQuery
 from handlers.effects.documents import document, document_id, index_body
 from handlers.effects.search_client import search_client
 from handlers.effects.search_index import SearchIndex
-from handlers.jobs.attempt import Worker
-from handlers.jobs.filters import Filter
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Job, Lane
-from handlers.jobs.outcomes import act
-from handlers.jobs.ports import Count, Matches, RecordQuery, World
-from handlers.jobs.reading import read_job
-from handlers.jobs.record_schema import RecordSchema
-from handlers.jobs.requests import accept, parse
-from handlers.jobs.run import on_message
-from handlers.jobs.store import Delete as Deletion
-from handlers.jobs.store import Table, Update, Write
-from handlers.jobs.submit import Created, submit
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import apply_decision
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle.submit import Created, submit
+from handlers.jobs.selection.request import accept, parse
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.words.filters import Filter
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.ports import Count, Matches, RecordQuery, World
+from handlers.jobs.words.record_schema import RecordSchema
+from handlers.jobs.words.writes import Delete as Deletion
+from handlers.jobs.words.writes import Table, Update, Write
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.lane_queue import MemoryLaneQueue
 from handlers.memory.payload_store import MemoryPayloadStore
@@ -50,7 +50,7 @@ from .site import TIMING
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
 
-    from handlers.jobs.store import Item
+    from handlers.jobs.words.writes import Item
 
 TENANT: Final = "acme"
 SCHEMA: Final = RecordSchema()
@@ -162,7 +162,7 @@ class Indexed:
         queue = world.queues[job.lane]
         for _ in range(MESSAGES):
             for delivery in queue.receive(1, 20):
-                act(queue, delivery, on_message(world, delivery, Worker("w")))
+                apply_decision(queue, delivery, on_message(world, delivery, Worker("w")))
             now = read_job(world, job.id)
             if now is not None and now.state.terminal:
                 return now

@@ -11,12 +11,12 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from handlers.aws.search_query import SearchQuery
-from handlers.jobs import selecting, sources
-from handlers.jobs.filters import Filter
-from handlers.jobs.limits import QUERY_PAGE, Limits
-from handlers.jobs.ports import Count, Match, Matches
-from handlers.jobs.requests import Unprocessable
-from handlers.jobs.states import State
+from handlers.jobs.selection import id_sources, resolve
+from handlers.jobs.selection.request import Unprocessable
+from handlers.jobs.words.filters import Filter
+from handlers.jobs.words.limits import QUERY_PAGE, Limits
+from handlers.jobs.words.ports import Count, Match, Matches
+from handlers.jobs.words.states import State
 
 from .framework import Bench, Expectation, Scenario
 from .indexed import ORDER, SCHEMA, Indexed, Refresh, Walked, node
@@ -55,7 +55,7 @@ def run(bench: Bench) -> Iterator[Expectation]:
 
 
 def control(bench: Bench) -> Iterator[Expectation]:
-    with node(bench) as here, patch.object(sources, "QUERY_PAGE", CHUNK):
+    with node(bench) as here, patch.object(id_sources, "QUERY_PAGE", CHUNK):
         with bench.steps.step("Deleting by offset"):
             yield from by_offset(here)
         with bench.steps.step("Writing the sort field without the guard"):
@@ -78,7 +78,7 @@ def once(
 ) -> Expectation:
     """For each number of records: a new index, and a job that deletes them all."""
     wrong: dict[int, str] = {}
-    with patch.object(sources, "QUERY_PAGE", page):
+    with patch.object(id_sources, "QUERY_PAGE", page):
         for count in counts:
             name = f"once-{page}-{count}-{refresh.name.lower()}"
             walked = Indexed(here, name, count, refresh=refresh, limits=limits).walk(DELETING)
@@ -138,7 +138,7 @@ def guarded(here: str) -> Iterator[Expectation]:
         expected=[ORDER],
         saw=refused,
     )
-    with patch.object(sources, "QUERY_PAGE", CHUNK):
+    with patch.object(id_sources, "QUERY_PAGE", CHUNK):
         walked = indexed.walk(MOVING)
     sorted_ = count - count // CHUNK * (CHUNK // 5)
     yield Expectation.equal(
@@ -200,7 +200,7 @@ def by_offset(here: str) -> Iterator[Expectation]:
 def unguarded(here: str) -> Iterator[Expectation]:
     count = 10 * CHUNK
     indexed = Indexed(here, "unguarded", count, refresh=Refresh.EVERY_PAGE, limits=SMALL)
-    with patch.object(selecting, "_written", lambda _world, _request: frozenset()):
+    with patch.object(resolve, "_written", lambda _world, _request: frozenset()):
         walked = indexed.walk({**MOVING, "traversal": "live"})
     repeated = sum(times > 1 for times in walked.met.values())
     yield Expectation.of(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from handlers.jobs.model import Lane
-from handlers.jobs.states import State
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.states import State
 from infra.settings import DeploySettings
 from scripts.load.drive import Driver, Duplicate, Run
 from scripts.load.ledger import Ledger

@@ -14,12 +14,13 @@ from threading import Event
 from typing import Final
 
 from handlers.aws.record_store import DynamoRecordStore
-from handlers.jobs.errors import Transient
-from handlers.jobs.model import Job, Record
-from handlers.jobs.ports import World
-from handlers.jobs.states import State
-from handlers.jobs.submit import Created
-from handlers.jobs.timing import BrokenRelation, Timing, ms
+from handlers.jobs.lifecycle.submit import Created
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.job import Job
+from handlers.jobs.words.operation import Record
+from handlers.jobs.words.ports import World
+from handlers.jobs.words.states import State
+from handlers.jobs.words.timing import BrokenRelation, Timing, ms
 
 from .framework import Bench, Expectation, Scenario
 from .site import CHUNK, STALE, TIMING, Site, lines_of, site, slots

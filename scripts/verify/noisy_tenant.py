@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from handlers.jobs.model import Lane
+from handlers.jobs.words.job import Lane
 from scripts.client import Client, NewJob
 from scripts.load.ledger import JobRow, Ledger
 from scripts.load.measures import Dwell

@@ -9,12 +9,12 @@ from threading import Event
 from typing import Final
 
 from handlers.aws.runtime import SystemRuntime
-from handlers.jobs.model import EndReason, Job
-from handlers.jobs.ports import Store, World
-from handlers.jobs.states import State
-from handlers.jobs.store import Check, Present, Table, Write
-from handlers.jobs.submit import Created
-from handlers.jobs.timing import ms
+from handlers.jobs.lifecycle.submit import Created
+from handlers.jobs.words.job import EndReason, Job
+from handlers.jobs.words.ports import Store, World
+from handlers.jobs.words.states import State
+from handlers.jobs.words.timing import ms
+from handlers.jobs.words.writes import Check, Present, Table, Write
 
 from .framework import Bench, Expectation, Scenario
 from .site import CHUNK, Died, Site, Took, lines_of, site, slots

@@ -15,11 +15,20 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from handlers.aws.attributes import decode
-from handlers.jobs import sizes
-from handlers.jobs.limits import MAX_ID_BYTES, Limits
-from handlers.jobs.messages import Message
-from handlers.jobs.model import Lane
-from handlers.jobs.sources import lines
+from handlers.jobs.selection.id_sources import lines
+from handlers.jobs.words import limits
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.limits import (
+    GATEWAY_BODY_BYTES,
+    LAMBDA_EVENT_BYTES,
+    MAX_ID_BYTES,
+    MESSAGE_BYTES,
+    QUEUE_MESSAGE_BYTES,
+    UUID_CHARS,
+    Limits,
+    body_bytes,
+)
+from handlers.jobs.words.messages import Message
 from scripts.budget.budget import body_of, largest
 from scripts.budget.event import event_bytes
 from scripts.budget.ids import like, of_length
@@ -34,7 +43,7 @@ LIMITS: Final = Limits()
 COUNTS: Final = (LIMITS.small_max_items + 1, 5_000, LIMITS.max_inline_ids)
 """Of ids, each so many that the job goes to the bulk queue."""
 SHAPES: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
-    "UUIDs": lambda: of_length(sizes.UUID),
+    "UUIDs": lambda: of_length(UUID_CHARS),
     f"ids of {MAX_ID_BYTES} bytes": lambda: of_length(MAX_ID_BYTES),
     "ids of four-byte characters": lambda: like(["😀" * 20 + "-00001", "🚚" * 31 + "-00002"]),
 }
@@ -84,7 +93,7 @@ def _maximum(here: Site, name: str, endless: Iterator[str]) -> Iterator[Expectat
     body = body_of(ids)
     taken = _post(here, body)
     yield Expectation.equal(
-        f"{len(ids):,} {name} in {sizes.body_bytes(body):,} bytes are taken",
+        f"{len(ids):,} {name} in {body_bytes(body):,} bytes are taken",
         expected=(202, len(ids)),
         saw=(taken.status, taken.body.get("total")),
     )
@@ -106,14 +115,14 @@ def _messages(here: Site) -> Expectation:
     found = {}
     for count in COUNTS:
         here.emptied()
-        taken = _post(here, body_of(list(islice(of_length(sizes.UUID), count))))
+        taken = _post(here, body_of(list(islice(of_length(UUID_CHARS), count))))
         found[count] = _message_bytes(here)
         _cancel(here, taken)
     return Expectation.of(
         f"bytes of the message of a job of {', '.join(f'{count:,}' for count in COUNTS)} ids",
-        expected=f"under {sizes.QUEUE_MESSAGE} each",
+        expected=f"under {QUEUE_MESSAGE_BYTES} each",
         saw=", ".join(map(str, found.values())),
-        ok=all(0 < size < sizes.QUEUE_MESSAGE for size in found.values()),
+        ok=all(0 < size < QUEUE_MESSAGE_BYTES for size in found.values()),
     )
 
 
@@ -121,7 +130,7 @@ def _messages(here: Site) -> Expectation:
 
 
 def _carrying(here: Site) -> Iterator[Expectation]:
-    ids = list(islice(of_length(sizes.UUID), LIMITS.max_inline_ids))
+    ids = list(islice(of_length(UUID_CHARS), LIMITS.max_inline_ids))
 
     def body(message: Message) -> str:
         return json.dumps({"version": 1, "job_id": message.job_id, "ids": ids})
@@ -129,9 +138,9 @@ def _carrying(here: Site) -> Iterator[Expectation]:
     size = len(body(Message("0" * 28, Lane.BULK, "")).encode())
     yield Expectation.of(
         f"a message with {len(ids):,} ids is larger than a queue takes",
-        expected=f"over {sizes.MESSAGE:,} bytes",
+        expected=f"over {MESSAGE_BYTES:,} bytes",
         saw=f"{size:,}",
-        ok=size > sizes.MESSAGE,
+        ok=size > MESSAGE_BYTES,
     )
     with patch.object(Message, "body", property(body)):
         job = here.submit(ids, "carrying")
@@ -143,14 +152,14 @@ def _carrying(here: Site) -> Iterator[Expectation]:
 
 
 def _as_large_as_the_gateway_takes() -> Expectation:
-    with patch.object(sizes, "BODY", sizes.GATEWAY_PAYLOAD):
-        ids = largest(of_length(sizes.UUID), Limits(max_inline_ids=10**6))
+    with patch.object(limits, "BODY", GATEWAY_BODY_BYTES):
+        ids = largest(of_length(UUID_CHARS), Limits(max_inline_ids=10**6))
     size = event_bytes(body_of(ids))
     return Expectation.of(
         "with API Gateway's limit for a body, the function's event is too large for Lambda",
-        expected=f"over {sizes.EVENT:,} bytes",
+        expected=f"over {LAMBDA_EVENT_BYTES:,} bytes",
         saw=f"{size:,} with {len(ids):,} ids",
-        ok=size > sizes.EVENT,
+        ok=size > LAMBDA_EVENT_BYTES,
     )
 
 

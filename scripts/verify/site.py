@@ -18,16 +18,17 @@ from handlers.aws.lane_queue import SqsLaneQueue
 from handlers.aws.protection import protection_from
 from handlers.aws.record_store import DynamoRecordStore
 from handlers.aws.runtime import SystemRuntime
-from handlers.jobs import items
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Job, Lane, Record
-from handlers.jobs.ports import World
-from handlers.jobs.reading import read_job
-from handlers.jobs.record_schema import RecordSchema
-from handlers.jobs.requests import accept, parse
-from handlers.jobs.store import Item, Key, Put, Table
-from handlers.jobs.submit import Busy, Created, TooMany, submit
-from handlers.jobs.timing import LaneTiming, Timing
+from handlers.jobs.lifecycle.submit import Busy, Created, TooMany, submit
+from handlers.jobs.selection.request import accept, parse
+from handlers.jobs.storage import control_table
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.operation import Record
+from handlers.jobs.words.ports import World
+from handlers.jobs.words.record_schema import RecordSchema
+from handlers.jobs.words.timing import LaneTiming, Timing
+from handlers.jobs.words.writes import Item, Key, Put, Table
 from handlers.memory.telemetry import Line, MemoryTelemetry
 from handlers.operations import all_operations
 from handlers.slots import Slot
@@ -203,7 +204,7 @@ class Site:
         return found
 
     def lease(self, job: Job) -> Item:
-        return self.world.store.get(items.lease_key(job.tenant, job.subject)) or {}
+        return self.world.store.get(control_table.lease_key(job.tenant, job.subject)) or {}
 
     def until(self, what: str, holds: Callable[[], bool]) -> None:
         """Raises Took when it never comes to hold."""

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from handlers.aws.job_store import DynamoStore
 from handlers.aws.lane_queue import SqsLaneQueue
 from handlers.aws.payload_store import S3PayloadStore
-from handlers.jobs.errors import Transient
-from handlers.jobs.model import Job, Operation, Operations
-from handlers.jobs.ports import Delivery, Store, World
-from handlers.jobs.record_schema import RecordSchema
-from handlers.jobs.store import Write
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.job import Job
+from handlers.jobs.words.operation import Operation, Operations
+from handlers.jobs.words.ports import Delivery, Store, World
+from handlers.jobs.words.record_schema import RecordSchema
+from handlers.jobs.words.writes import Write
 from scripts.local.errors import LocalError
 
 if TYPE_CHECKING:

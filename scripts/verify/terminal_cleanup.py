@@ -12,17 +12,17 @@ from threading import Event
 from typing import Final
 from unittest.mock import patch
 
-from handlers.jobs import items
-from handlers.jobs import run as rules
-from handlers.jobs.errors import PayloadGone
-from handlers.jobs.limits import INLINE_ID_BYTES
-from handlers.jobs.model import Job
-from handlers.jobs.outcomes import Decision, DeleteMessage
-from handlers.jobs.ports import Store, World
-from handlers.jobs.settle import TRIES
-from handlers.jobs.states import State
-from handlers.jobs.store import Update, Write
-from handlers.jobs.submit import Created
+from handlers.jobs.execution.decisions import Decision, DeleteMessage
+from handlers.jobs.execution.delivery import _Look
+from handlers.jobs.lifecycle.submit import Created
+from handlers.jobs.storage import control_table
+from handlers.jobs.storage.transaction import TRIES
+from handlers.jobs.words.errors import PayloadGone
+from handlers.jobs.words.job import Job
+from handlers.jobs.words.limits import INLINE_ID_BYTES
+from handlers.jobs.words.ports import Store, World
+from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Update, Write
 
 from .framework import Bench, Expectation, Scenario
 from .site import WITHIN, Site, site, slots
@@ -41,7 +41,7 @@ def run(bench: Bench) -> Iterator[Expectation]:
 
 
 def control(bench: Bench) -> Iterator[Expectation]:
-    with site(bench, "cleanup-control") as here, patch.object(rules._Look, "decide", _drop_at_once):  # noqa: SLF001
+    with site(bench, "cleanup-control") as here, patch.object(_Look, "decide", _drop_at_once):  # noqa: SLF001
         job, down = _listed(here), Down(TRIES)
         broken = replace(here.world, payloads=here.payloads(down))
         with bench.steps.step("A worker that drops finished jobs' messages"), slots(broken):
@@ -143,13 +143,13 @@ def _subject_is_freed(bench: Bench, here: Site) -> Iterator[Expectation]:
 def _undecodable(here: Site) -> Job:
     """A job with a subject, whose item no longer is one."""
     job = here.submit(here.load(2, name="broken"), "broken")
-    damage = Update(items.job_key(job.id), set={"params": 5})
+    damage = Update(control_table.job_key(job.id), set={"params": 5})
     here.world.store.transact("damage", [damage])
     return job
 
 
 def _state(here: Site, job: Job) -> object:
-    return (here.world.store.get(items.job_key(job.id)) or {}).get("state")
+    return (here.world.store.get(control_table.job_key(job.id)) or {}).get("state")
 
 
 def _without_release(here: Site, down: Down) -> World:
@@ -163,12 +163,12 @@ def _without_release(here: Site, down: Down) -> World:
     return replace(here.world, store=here.store(carry))
 
 
-def _drop_at_once(look: rules._Look) -> Decision:
+def _drop_at_once(look: _Look) -> Decision:
     """The control's rule: a job that has ended needs no message."""
-    item = look.world.store.get(items.job_key(look.pointer.job_id))
+    item = look.world.store.get(control_table.job_key(look.pointer.job_id))
     if item is not None and item.get("state") in TERMINAL:
         return DeleteMessage("finished")
     return _decide(look)
 
 
-_decide: Final = rules._Look.decide  # noqa: SLF001  what the control replaces
+_decide: Final = _Look.decide  # noqa: SLF001  what the control replaces

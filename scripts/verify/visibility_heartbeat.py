@@ -9,10 +9,10 @@ from threading import Event
 from typing import Final
 from unittest.mock import patch
 
-from handlers.jobs.heartbeat import Heartbeat
-from handlers.jobs.messages import message_for
-from handlers.jobs.model import Job, Lane
-from handlers.jobs.states import State
+from handlers.jobs.execution.heartbeat import Heartbeat
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.messages import message_for
+from handlers.jobs.words.states import State
 
 from .framework import Bench, Expectation, Scenario
 from .site import BULK, CHUNK, Site, lines_of, site, slots

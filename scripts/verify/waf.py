@@ -17,7 +17,7 @@ from typing import Any, Final
 import urllib3
 from urllib3.util import SKIP_HEADER
 
-from handlers.jobs.sizes import BODY, BODY_AT_WAF, WAF_BODY_RULE
+from handlers.jobs.words.limits import MAX_BODY_BYTES, WAF_BODY_BYTES, WAF_BODY_RULE
 
 from .framework import Expectation, PartReport, Report
 
@@ -96,9 +96,9 @@ def _on_jobs() -> Iterator[Probe]:
         yield job(f"a value with {text}", job_body(7_900, text))
         yield job(f"{SIZES[-1]} bytes with {text}", job_body(SIZES[-1], text))
     yield job("no User-Agent", job_body(500), headers={"user-agent": SKIP_HEADER})
-    yield job(f"{BODY} bytes, the most there may be", job_body(BODY))
-    yield job(f"{BODY + 1} bytes", job_body(BODY + 1), status=413)
-    yield job(f"{BODY_AT_WAF + 1} bytes", job_body(BODY_AT_WAF + 1), status=413, who=Who.WAF)
+    yield job(f"{MAX_BODY_BYTES} bytes, the most there may be", job_body(MAX_BODY_BYTES))
+    yield job(f"{MAX_BODY_BYTES + 1} bytes", job_body(MAX_BODY_BYTES + 1), status=413)
+    yield job(f"{WAF_BODY_BYTES + 1} bytes", job_body(WAF_BODY_BYTES + 1), status=413, who=Who.WAF)
 
 
 def _elsewhere() -> Iterator[Probe]:

@@ -17,7 +17,7 @@ from scripts.local import ministack
 from tests.support import aws
 
 if TYPE_CHECKING:
-    from handlers.jobs.ports import LaneQueue, PayloadStore, RecordStore, Store
+    from handlers.jobs.words.ports import LaneQueue, PayloadStore, RecordStore, Store
 
 BOTH = ("memory", "moto")
 ALL = (*BOTH, "ministack")

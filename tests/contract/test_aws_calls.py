@@ -12,8 +12,8 @@ from botocore.stub import ANY
 from handlers.aws.attributes import decode
 from handlers.aws.clients import LONGEST_POLL, config, retries_by_itself
 from handlers.aws.expressions import condition_parameters, update_parameters
-from handlers.jobs.errors import OutcomeUnknown, Reason, Refused, Transient, Why
-from handlers.jobs.store import (
+from handlers.jobs.words.errors import OutcomeUnknown, Reason, Refused, Transient, Why
+from handlers.jobs.words.writes import (
     AnyOf,
     AtMost,
     Check,
@@ -31,7 +31,7 @@ from tests.support import aws
 from tests.support.aws import stubbed
 
 if TYPE_CHECKING:
-    from handlers.jobs.store import Write
+    from handlers.jobs.words.writes import Write
 
 KEY: Final = Key("p", "s")
 RECORD: Final = Key("acme", "1", Table.RECORDS)

@@ -9,15 +9,15 @@ import pytest
 
 from handlers.aws import calls
 from handlers.aws.calls import Calls
-from handlers.jobs.errors import Refused, Why
-from handlers.jobs.model import Record
-from handlers.jobs.record_schema import RecordSchema
-from handlers.jobs.store import Delete, Key, Table, Update
-from handlers.jobs.values import MAX_ITEM_BYTES
+from handlers.jobs.words.errors import Refused, Why
+from handlers.jobs.words.operation import Record
+from handlers.jobs.words.record_schema import RecordSchema
+from handlers.jobs.words.stored_values import MAX_ITEM_BYTES
+from handlers.jobs.words.writes import Delete, Key, Table, Update
 from tests.support import aws
 
 if TYPE_CHECKING:
-    from handlers.jobs.store import Value, Write
+    from handlers.jobs.words.writes import Value, Write
 
 RECORD: Final = Record("acme", "1", 1, {"n": 1})
 

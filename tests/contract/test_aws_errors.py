@@ -11,7 +11,7 @@ from botocore.parsers import ResponseParserError
 from urllib3.exceptions import ProtocolError
 
 from handlers.aws.errors import CODES, REASONS, reading, sending, using_receipt, writing
-from handlers.jobs.errors import (
+from handlers.jobs.words.errors import (
     FairlaneError,
     OutcomeUnknown,
     PayloadGone,
@@ -25,7 +25,7 @@ from handlers.jobs.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from handlers.jobs.store import Item
+    from handlers.jobs.words.writes import Item
 
 Expected: TypeAlias = "type[FairlaneError] | Why | None"
 """An error; the one reason of a refusal; or None: raised as it is."""

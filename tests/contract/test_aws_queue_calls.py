@@ -9,9 +9,9 @@ import pytest
 
 from handlers.aws.clients import config
 from handlers.aws.lane_queue import SqsLaneQueue
-from handlers.jobs.errors import OutcomeUnknown, ReceiptExpired, Transient
-from handlers.jobs.messages import Message
-from handlers.jobs.model import Lane
+from handlers.jobs.words.errors import OutcomeUnknown, ReceiptExpired, Transient
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.messages import Message
 from tests.support import aws
 from tests.support.aws import stubbed
 

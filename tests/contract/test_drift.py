@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from handlers.effects.documents import document_id, index_body
 from handlers.effects.search_client import search_client
-from handlers.jobs.record_schema import RecordSchema
+from handlers.jobs.words.record_schema import RecordSchema
 from scripts.opensearch.embedded import EmbeddedSearch
 from scripts.opensearch.node import ADDRESS
 from scripts.ops import drift

@@ -13,8 +13,8 @@ from botocore.stub import ANY, Stubber
 
 from handlers.aws.clients import config
 from handlers.effects.event_bus import EventBus
-from handlers.jobs.effects import Batch, Projection
-from handlers.jobs.errors import Transient
+from handlers.jobs.words.effect import Batch, Projection
+from handlers.jobs.words.errors import Transient
 
 BATCH: Final = Batch("job", 96, "acme", "set_fields", [Projection("a", 2, None)])
 

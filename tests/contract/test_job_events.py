@@ -12,8 +12,8 @@ import pytest
 
 from handlers.bootstrap import _address_listener, _address_problem, _listeners
 from handlers.effects.lifecycle import AddressListener
-from handlers.jobs.errors import Transient
-from handlers.jobs.events import ADDRESS, EVENT_BUS, Happened, JobEvent, NotTaken
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.event import ADDRESS, EVENT_BUS, EventType, JobEvent, NotTaken
 from handlers.memory.runtime import START, ManualRuntime
 from handlers.settings import EffectSettings
 from tests.contract.test_webhook import Receiver, serving
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SECRET: Final = b"a secret of some length"
-EVENT: Final = JobEvent("j", "acme", "small", 7, Happened.ENDED, ADDRESS, None, '{"event":"ended"}')
+EVENT: Final = JobEvent(
+    "j", "acme", "small", 7, EventType.ENDED, ADDRESS, None, '{"event":"ended"}'
+)
 
 
 @pytest.fixture

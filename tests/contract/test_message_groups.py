@@ -12,31 +12,33 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from handlers.jobs import control, leaving, messages, recover
-from handlers.jobs.attempt import Worker
-from handlers.jobs.errors import Transient
-from handlers.jobs.limits import Limits
-from handlers.jobs.messages import group_of
-from handlers.jobs.model import Job, Lane
-from handlers.jobs.outcomes import act
-from handlers.jobs.reading import read_job
-from handlers.jobs.recover import Recovery
-from handlers.jobs.redrive import look, redrive
-from handlers.jobs.requests import accept, parse
-from handlers.jobs.retrying import retry_failed
-from handlers.jobs.run import on_message
-from handlers.jobs.states import State
-from handlers.jobs.store import Key, Put, Table
-from handlers.jobs.submit import Created, submit
-from handlers.jobs.transactions import begin
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import apply_decision
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle import control, recovery
+from handlers.jobs.lifecycle.dead_letters import read_letter, redrive
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.lifecycle.retry_failed import retry_failed
+from handlers.jobs.lifecycle.submit import Created, submit
+from handlers.jobs.selection.request import accept, parse
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.transitions.attempt import begin_attempt
+from handlers.jobs.transitions.finish import Ending, finish_job
+from handlers.jobs.words import messages
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.messages import Message, group_of
+from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Key, Put, Table
 from handlers.memory.lane_queue import MemoryLaneQueue
 from handlers.memory.runtime import ManualRuntime
 from tests.support import aws
 from tests.support.world import SHORT, memory_world, moto_world
 
 if TYPE_CHECKING:
-    from handlers.jobs.messages import Message
-    from handlers.jobs.ports import Delivery, World
+    pass
+    from handlers.jobs.words.ports import Delivery, World
 
 TENANT: Final = "Ärzte & Söhne #1"
 """No character of which has to be allowed in a group."""
@@ -79,7 +81,7 @@ class Site:
 
     def work(self, lane: Lane = Lane.SMALL, worker: Worker = WORKER, **changes: Any) -> None:
         delivery = replace(self.receive(lane), **changes)
-        act(self.world.queues[lane], delivery, on_message(self.world, delivery, worker))
+        apply_decision(self.world.queues[lane], delivery, on_message(self.world, delivery, worker))
 
     def failed(self) -> Job:
         job = self.job(tolerated=0, field="missing")
@@ -158,7 +160,7 @@ def resume(site: Site) -> Job:
 
 def redrive_resent(site: Site) -> Job:
     job = site.job()
-    letter = look(site.world, site.receive())
+    letter = read_letter(site.world, site.receive())
     site.sent.clear()
     redrive(site.world, site.world.queues[Lane.SMALL], letter)
     return job
@@ -169,7 +171,7 @@ def redrive_retried(site: Site) -> Job:
     delivery = site.receive()
     on_message(site.world, delivery, WORKER)
     site.sent.clear()
-    redrive(site.world, site.world.queues[Lane.SMALL], look(site.world, delivery))
+    redrive(site.world, site.world.queues[Lane.SMALL], read_letter(site.world, delivery))
     return job
 
 
@@ -216,7 +218,7 @@ def admission_by_a_pause(site: Site) -> Job:
 def admission_by_recovery(site: Site) -> Job:
     """Who ended the first one died before it could admit the next."""
     first, job = site.job(), site.job()
-    ended = leaving.end(site.world, first, leaving.Ending(State.CANCELLED))
+    ended = finish_job(site.world, first, Ending(State.CANCELLED))
     site.world.store.transact(ended.action, list(ended.writes.values()))
     site.recover(5)
     assert not site.now(job).held
@@ -225,7 +227,7 @@ def admission_by_recovery(site: Site) -> Job:
 
 def take_over(site: Site) -> Job:
     job = site.job()
-    transaction, _ = begin(site.world, job, worker="dead", receipt="r", expired=None)
+    transaction, _ = begin_attempt(site.world, job, worker="dead", receipt="r", expired=None)
     site.world.store.transact(transaction.action, list(transaction.writes.values()))
     site.world.runtime.sleep(60_000)
     site.sent.clear()
@@ -331,13 +333,13 @@ def test_a_path_with_a_group_of_its_own_would_be_seen(
         return f"{tenant[:0]}group-{next(numbers)}"
 
     monkeypatch.setattr(messages, "group_of", other)
-    monkeypatch.setattr(recover, "group_of", other)
+    monkeypatch.setattr(recovery, "group_of", other)
     with pytest.raises(AssertionError, match="group-"):
         check(site, path)
 
 
 def test_a_message_without_a_group_is_not_sent(site: Site) -> None:
-    message = messages.Message("a" * 32, Lane.SMALL, "")
+    message = Message("a" * 32, Lane.SMALL, "")
     with pytest.raises(ValueError, match="without a group"):
         site.world.queues[Lane.SMALL].send([message])
     assert not site.sent

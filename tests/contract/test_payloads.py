@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from handlers.jobs.errors import PayloadGone
+from handlers.jobs.words.errors import PayloadGone
 
 if TYPE_CHECKING:
-    from handlers.jobs.ports import PayloadStore
+    from handlers.jobs.words.ports import PayloadStore
 
 NAME: Final = "jobs/j1/ids"
 

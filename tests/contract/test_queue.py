@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs.errors import ReceiptExpired
-from handlers.jobs.messages import Message, group_of, read
-from handlers.jobs.model import Lane
-from handlers.jobs.ports import Depth
+from handlers.jobs.words.errors import ReceiptExpired
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.messages import Message, group_of, read_pointer
+from handlers.jobs.words.ports import Depth
 
 if TYPE_CHECKING:
-    from handlers.jobs.ports import LaneQueue
+    from handlers.jobs.words.ports import LaneQueue
 
 
 def message(job_id: str, tenant: str = "acme") -> Message:
@@ -20,7 +20,7 @@ def message(job_id: str, tenant: str = "acme") -> Message:
 
 
 def job_ids(queue: LaneQueue, limit: int = 10) -> list[str]:
-    return [read(delivery.body).job_id for delivery in queue.receive(limit, 0)]
+    return [read_pointer(delivery.body).job_id for delivery in queue.receive(limit, 0)]
 
 
 def test_an_empty_queue_gives_nothing(queue: LaneQueue) -> None:

@@ -11,10 +11,10 @@ from typing import Final
 
 import pytest
 
-from handlers.jobs.errors import ReceiptExpired
-from handlers.jobs.messages import Message, group_of
-from handlers.jobs.model import Lane
-from handlers.jobs.timing import DAY, HOUR, SECOND
+from handlers.jobs.words.errors import ReceiptExpired
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.messages import Message, group_of
+from handlers.jobs.words.timing import DAY, HOUR, SECOND
 from handlers.memory.lane_queue import MemoryLaneQueue
 from handlers.memory.runtime import ManualRuntime
 

@@ -13,9 +13,9 @@ import pytest
 from handlers.aws import table_query
 from handlers.aws.attributes import encode
 from handlers.aws.search_query import SearchQuery
-from handlers.jobs.errors import QueryRefused
-from handlers.jobs.filters import Filter, matches
-from handlers.jobs.ports import Count
+from handlers.jobs.words.errors import QueryRefused
+from handlers.jobs.words.filters import Filter, matches
+from handlers.jobs.words.ports import Count
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.record_query import MemoryRecordQuery
 from handlers.memory.record_store import MemoryRecordStore
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from opensearchpy import OpenSearch
 
-    from handlers.jobs.ports import RecordQuery
-    from handlers.jobs.store import Item
+    from handlers.jobs.words.ports import RecordQuery
+    from handlers.jobs.words.writes import Item
 
 GROUP: Final = Filter.model_validate({"all": [{"field": "group", "op": "eq", "value": "g"}]})
 ORDER: Final = "made"

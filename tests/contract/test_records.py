@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from handlers.jobs.errors import Refused, Why
-from handlers.jobs.model import Record
-from handlers.jobs.record_schema import UNUSABLE, ReservedField
-from handlers.jobs.store import Delete, Key, Put, Table, Update
+from handlers.jobs.words.errors import Refused, Why
+from handlers.jobs.words.operation import Record
+from handlers.jobs.words.record_schema import UNUSABLE, ReservedField
+from handlers.jobs.words.writes import Delete, Key, Put, Table, Update
 
 if TYPE_CHECKING:
-    from handlers.jobs.store import Item, Value, Write
+    from handlers.jobs.words.writes import Item, Value, Write
 
     from .conftest import Stores
 

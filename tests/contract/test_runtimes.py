@@ -11,7 +11,7 @@ from handlers.aws.runtime import SystemRuntime
 from handlers.memory.runtime import Deadlock, ManualRuntime
 
 if TYPE_CHECKING:
-    from handlers.jobs.ports import Runtime
+    from handlers.jobs.words.ports import Runtime
 
 
 @pytest.fixture(params=["manual", "system"])

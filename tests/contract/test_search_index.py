@@ -15,10 +15,10 @@ import pytest
 from handlers.effects.documents import document_id, index_body
 from handlers.effects.search_client import search_client
 from handlers.effects.search_index import SearchIndex
-from handlers.jobs.effects import Batch, Delivered, Projection
-from handlers.jobs.errors import Transient
-from handlers.jobs.model import Record
-from handlers.jobs.record_schema import RecordSchema
+from handlers.jobs.words.effect import Batch, Delivered, Projection
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.operation import Record
+from handlers.jobs.words.record_schema import RecordSchema
 from handlers.memory.runtime import ManualRuntime
 from scripts.opensearch.embedded import EmbeddedSearch
 from scripts.opensearch.node import ADDRESS
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from opensearchpy import OpenSearch
 
-    from handlers.jobs.store import Value
+    from handlers.jobs.words.writes import Value
 
 TENANT: Final = "acme"
 SCHEMA: Final = RecordSchema()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers.jobs.errors import Refused
-from handlers.jobs.store import (
+from handlers.jobs.words.errors import Refused
+from handlers.jobs.words.writes import (
     AnyOf,
     AtMost,
     Below,
@@ -28,8 +28,8 @@ from handlers.memory.job_store import MemoryStore
 from tests.support import aws
 
 if TYPE_CHECKING:
-    from handlers.jobs.ports import Store
-    from handlers.jobs.store import Condition, Item, Value, Write
+    from handlers.jobs.words.ports import Store
+    from handlers.jobs.words.writes import Condition, Item, Value, Write
 
     Answer: TypeAlias = list[tuple[str, Item | None] | None]
 

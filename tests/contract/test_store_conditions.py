@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from handlers.jobs.errors import Reason, Refused, Why
-from handlers.jobs.store import (
+from handlers.jobs.words.errors import Reason, Refused, Why
+from handlers.jobs.words.writes import (
     AnyOf,
     AtMost,
     Below,
@@ -26,8 +26,8 @@ from handlers.jobs.store import (
 from handlers.memory.job_store import MemoryStore
 
 if TYPE_CHECKING:
-    from handlers.jobs.ports import Store
-    from handlers.jobs.store import Condition, Item, Write
+    from handlers.jobs.words.ports import Store
+    from handlers.jobs.words.writes import Condition, Item, Write
 
 KEY: Final = Key("p", "s")
 ITEM: Final[Item] = {

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from handlers.jobs.store import Index, Key, Put, Table, Update
+from handlers.jobs.words.writes import Index, Key, Put, Table, Update
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from handlers.jobs.ports import Store
-    from handlers.jobs.store import Cursor, Item, Page
+    from handlers.jobs.words.ports import Store
+    from handlers.jobs.words.writes import Cursor, Item, Page
 
 
 def due(store: Store, name: str, at: int, partition: str = "kind#0") -> None:

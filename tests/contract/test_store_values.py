@@ -8,17 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from handlers.jobs.store import (
-    Equals,
-    Key,
-    Put,
-    Table,
-    Update,
-)
+from handlers.jobs.words.writes import Equals, Key, Put, Table, Update
 
 if TYPE_CHECKING:
-    from handlers.jobs.ports import Store
-    from handlers.jobs.store import Item, Write
+    from handlers.jobs.words.ports import Store
+    from handlers.jobs.words.writes import Item, Write
 
 KEY: Final = Key("p", "s")
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from handlers.jobs.errors import Refused, Why
-from handlers.jobs.store import (
+from handlers.jobs.words.errors import Refused, Why
+from handlers.jobs.words.writes import (
     MAX_ACTIONS,
     AnyOf,
     Below,
@@ -25,8 +25,8 @@ from handlers.jobs.store import (
 from handlers.memory.job_store import MemoryStore
 
 if TYPE_CHECKING:
-    from handlers.jobs.ports import Store
-    from handlers.jobs.store import Value, Write
+    from handlers.jobs.words.ports import Store
+    from handlers.jobs.words.writes import Value, Write
 
 KEY: Final = Key("p", "s")
 OTHER: Final = Key("p", "t")

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from handlers.jobs.errors import UploadGone
-from handlers.jobs.ports import Stored
+from handlers.jobs.words.errors import UploadGone
+from handlers.jobs.words.ports import Stored
 from handlers.memory.uploads import MemoryUploadStore
 from tests.support import aws
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from handlers.jobs.ports import UploadAddress, UploadStore
+    from handlers.jobs.words.ports import UploadAddress, UploadStore
 
 NAME: Final = "uploads/0123/abcd"
 NOTES: Final = {"format": "csv", "column": "%C3%A9", "gzip": "no"}

@@ -24,8 +24,8 @@ from cryptography.x509.oid import NameOID
 
 from handlers.effects import webhook
 from handlers.effects.webhook import MAX_REPLY, Webhook
-from handlers.jobs.effects import Batch, Projection
-from handlers.jobs.errors import Transient
+from handlers.jobs.words.effect import Batch, Projection
+from handlers.jobs.words.errors import Transient
 from handlers.memory.runtime import START, ManualRuntime
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from handlers.jobs.errors import Refused
-from handlers.jobs.messages import Message
-from handlers.jobs.model import Lane
-from handlers.jobs.record_schema import RecordSchema
-from handlers.jobs.store import Key, Missing, Put, Table
+from handlers.jobs.words.errors import Refused
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.messages import Message
+from handlers.jobs.words.record_schema import RecordSchema
+from handlers.jobs.words.writes import Key, Missing, Put, Table
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.record_store import MemoryRecordStore
 from tests.support import aws
@@ -20,7 +20,7 @@ from tests.support.world import memory_world, moto_world
 from .conftest import BOTH, Stores
 
 if TYPE_CHECKING:
-    from handlers.jobs.ports import World
+    from handlers.jobs.words.ports import World
 
 
 @pytest.fixture(params=BOTH)

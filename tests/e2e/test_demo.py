@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from handlers.jobs.model import Lane
-from handlers.jobs.states import State
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.states import State
 from scripts.client import Client
 from scripts.demo.keep import kept
 from scripts.demo.report import Report

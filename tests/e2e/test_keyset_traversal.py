@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from handlers.jobs import sources
+from handlers.jobs.selection import id_sources
 from scripts.opensearch.embedded import EmbeddedSearch
 from scripts.verify.indexed import Indexed, Refresh, Walked
 from scripts.verify.keyset_traversal import (
@@ -34,7 +34,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def short_pages() -> Iterator[None]:
-    with patch.object(sources, "QUERY_PAGE", CHUNK):
+    with patch.object(id_sources, "QUERY_PAGE", CHUNK):
         yield
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from handlers.jobs.states import State
+from handlers.jobs.words.states import State
 from scripts.client import Client, NewJob, NewUpload, Unreachable
 from scripts.client.uploads import UploadAddress, send
 from scripts.commands import selecting

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.endpoint import Endpoint
 
 from handlers import api, bootstrap, small_lane
-from handlers.jobs.attempt import Worker
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Lane
-from handlers.jobs.outcomes import act
-from handlers.jobs.reading import read_job
-from handlers.jobs.run import on_message
-from handlers.jobs.timing import LaneTiming
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import apply_decision
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.timing import LaneTiming
 from handlers.settings import WorkSettings
 from handlers.web import once
 from tests.support import aws
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from handlers.jobs.model import Job
-    from handlers.jobs.outcomes import Decision
-    from handlers.jobs.ports import Delivery, World
+    from handlers.jobs.execution.decisions import Decision
+    from handlers.jobs.words.job import Job
+    from handlers.jobs.words.ports import Delivery, World
 
 TENANT: Final = "acme"
 SCOPES: Final = "jobs:read jobs:write"
@@ -140,7 +140,7 @@ class Deployment:
         """Receive one message and serve it as a worker does."""
         [delivery] = self.receive(lane)
         decision = on_message(self.world, delivery, Worker("w1"))
-        act(self.world.queues[lane], delivery, decision)
+        apply_decision(self.world.queues[lane], delivery, decision)
         return decision
 
     def invoke(self, records: Sequence[dict[str, Any]], remaining: int = 29_000) -> list[str]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from handlers.jobs.model import Job, Lane, Waiting
-from handlers.jobs.states import State
+from handlers.jobs.words.job import Job, Lane, Waiting
+from handlers.jobs.words.states import State
 from handlers.web import views
 from tests.handlers.deployment import TENANT
 from tests.handlers.deployment import job as asked

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from handlers.jobs.limits import MAX_ID_BYTES, MAX_PARAMS_BYTES
+from handlers.jobs.words.limits import MAX_ID_BYTES, MAX_PARAMS_BYTES
 from tests.handlers.deployment import Deployment, deployed, job
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from handlers import api
-from handlers.jobs.limits import Limits
+from handlers.jobs.words.limits import Limits
 from handlers.settings import CallerSettings, SettingsError
 from handlers.web.routes import ROUTES
 from tests.handlers.deployment import TENANT, deployed, job, rest_event

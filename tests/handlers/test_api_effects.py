@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from handlers.jobs.attempt import Worker
-from handlers.jobs.effects import Batch, Delivered
-from handlers.jobs.errors import Transient
-from handlers.jobs.limits import Limits
-from handlers.jobs.recover import Recovery
-from handlers.jobs.run import on_message
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.words.effect import Batch, Delivered
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.limits import Limits
 
 if TYPE_CHECKING:
     from tests.handlers.deployment import Deployment

@@ -13,14 +13,14 @@ from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
 
 from handlers import bootstrap
 from handlers.aws.job_store import DynamoStore
-from handlers.jobs.errors import OutcomeUnknown, Transient
-from handlers.jobs.model import Lane
+from handlers.jobs.words.errors import OutcomeUnknown, Transient
+from handlers.jobs.words.job import Lane
 from tests.handlers.deployment import IDEMPOTENCY, job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from handlers.jobs.store import Write
+    from handlers.jobs.words.writes import Write
     from tests.handlers.deployment import Answer, Deployment
 
 KEY = {"Idempotency-Key": "one"}

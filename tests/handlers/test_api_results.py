@@ -13,17 +13,18 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from handlers.aws.job_store import DynamoStore
-from handlers.jobs import items, report, results
-from handlers.jobs.errors import OutcomeUnknown
-from handlers.jobs.model import Lane
-from handlers.jobs.store import Put
+from handlers.jobs.results import items, report
+from handlers.jobs.storage import control_table
+from handlers.jobs.words.errors import OutcomeUnknown
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.writes import Put
 from handlers.web import listing
 from tests.support import aws
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from handlers.jobs.store import Write
+    from handlers.jobs.words.writes import Write
     from tests.handlers.deployment import Answer, Deployment
 
 UNKNOWN = f"{0:032x}"
@@ -93,7 +94,7 @@ def test_items_in_pages_hold_each_record_once_with_its_reason(
 
 def refuse(stack: Deployment, id_: str, position: int, tries: int, ids: Sequence[str]) -> None:
     rows = [{"sink": "webhook", "id": i, "reason": "bad"} for i in ids]
-    key = items.refused_key(id_, position, tries)
+    key = control_table.refused_key(id_, position, tries)
     stack.world.store.transact("refuse", [Put(key, {"refused": rows})])
 
 
@@ -118,8 +119,8 @@ def test_a_page_is_bounded_in_bytes(stack: Deployment, monkeypatch: pytest.Monke
 def test_a_page_looks_through_so_many_rows_and_no_more(
     stack: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(results, "MAX_ROWS", 2)
-    monkeypatch.setattr(results, "ROWS", 1)
+    monkeypatch.setattr(items, "MAX_ROWS", 2)
+    monkeypatch.setattr(items, "ROWS", 1)
     id_, failed = mixed(stack, 280, 12, 2)
     first = stack.call("GET", f"/v1/jobs/{id_}/items", query={"outcome": "failed"})
     assert "next" in first.body
@@ -260,7 +261,7 @@ def test_a_report_stops_in_time_also_where_there_is_nothing_to_list(
     stack: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows that hold none of what is asked for take time, too."""
-    monkeypatch.setattr(results, "ROWS", 1)
+    monkeypatch.setattr(items, "ROWS", 1)
     id_, _ = mixed(stack, 0, 120, 0)
     before = len(stack.requests)
     answer = stack.call(
@@ -400,7 +401,7 @@ def test_a_lost_reply_makes_no_second_job(
 def test_a_retry_that_takes_too_long_says_so_and_leaves_nothing(
     stack: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(results, "ROWS", 1)
+    monkeypatch.setattr(items, "ROWS", 1)
     id_, failed = mixed(stack, 1, 0, 120)
     before, asked = stack.everything(), len(stack.requests)
     answer = again(stack, id_, remaining=listing.RESERVE_MS - 1)

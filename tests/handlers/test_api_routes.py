@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs.model import EndReason, Lane
-from handlers.jobs.settle import Unsettled
-from handlers.jobs.states import State
+from handlers.jobs.storage.transaction import Indeterminate
+from handlers.jobs.words.job import EndReason, Lane
+from handlers.jobs.words.states import State
 from tests.handlers.deployment import TENANT, job
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def test_a_dependency_that_is_down_is_503_and_says_whether_anything_happened(
     stack: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lost(*_: object, **__: object) -> None:
-        raise Unsettled
+        raise Indeterminate
 
     monkeypatch.setattr("handlers.web.creating.submit", lost)
     answer = stack.create(["a"])

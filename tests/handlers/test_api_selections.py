@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from handlers.jobs.limits import MAX_QUERY_BYTES
-from handlers.jobs.model import Lane
-from handlers.jobs.states import State
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.limits import MAX_QUERY_BYTES
+from handlers.jobs.words.states import State
 from tests.handlers.deployment import TENANT, Deployment, job
 from tests.support import aws
 

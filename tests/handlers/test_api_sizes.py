@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from handlers.jobs.limits import Limits
-from handlers.jobs.sizes import BODY, INLINE_IDS
+from handlers.jobs.words.limits import MAX_BODY_BYTES, MAX_INLINE_IDS, Limits
 from tests.handlers.deployment import Deployment, deployed, job
 
 
@@ -30,11 +29,11 @@ def test_c50_bytes_as_sent_decide_never_an_unexplained_error(
 ) -> None:
     """Ids of 60 bytes or more, as few or as many as fill the limit, whatever each is written as."""
     body = filled(stack, letter, ascii_only=escaped)
-    assert len(body.encode()) == BODY
+    assert len(body.encode()) == MAX_BODY_BYTES
     before = stack.everything()
     answer = stack.call("POST", "/v1/jobs", body + " ")
     assert (answer.status, answer.body["field"]) == (413, "body")
-    assert f"at most {BODY} are" in answer.body["detail"]
+    assert f"at most {MAX_BODY_BYTES} are" in answer.body["detail"]
     assert "POST /v1/uploads" in answer.body["detail"]
     assert stack.everything() == before
     answer = stack.call("POST", "/v1/jobs", body)
@@ -46,21 +45,23 @@ def filled(stack: Deployment, letter: str, *, ascii_only: bool) -> str:
     size = len(json.dumps(letter, ensure_ascii=ascii_only).encode()) - 2
     one = "%05d" + letter * max(60 // size, 1)
     beside = len(json.dumps(job([])).encode())
-    count = (BODY - beside) // (len(json.dumps(one % 0, ensure_ascii=ascii_only).encode()) + 1)
+    count = (MAX_BODY_BYTES - beside) // (
+        len(json.dumps(one % 0, ensure_ascii=ascii_only).encode()) + 1
+    )
     assert count <= stack.world.limits.max_inline_ids
     text = json.dumps(
         job([one % n for n in range(count)]), ensure_ascii=ascii_only, separators=(",", ":")
     )
-    return text + " " * (BODY - len(text.encode()))
+    return text + " " * (MAX_BODY_BYTES - len(text.encode()))
 
 
 @pytest.mark.parametrize("past", [0, 1])
 def test_c50_as_many_uuids_as_the_table_says_and_no_more(stack: Deployment, past: int) -> None:
-    ids = [f"{n:036}" for n in range(INLINE_IDS + past)]
+    ids = [f"{n:036}" for n in range(MAX_INLINE_IDS + past)]
     before = stack.everything()
     answer = stack.call("POST", "/v1/jobs", json.dumps(job(ids), separators=(",", ":")))
     if not past:
-        assert (answer.status, answer.body["total"]) == (202, INLINE_IDS)
+        assert (answer.status, answer.body["total"]) == (202, MAX_INLINE_IDS)
         return
     assert (answer.status, answer.body["field"]) == (413, "ids")
     assert "POST /v1/uploads" in answer.body["detail"]

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Lane
-from handlers.jobs.tenants import set_most_active, set_slots
+from handlers.jobs.transitions.quotas import set_most_active, set_slots
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.limits import Limits
 from tests.handlers.deployment import TENANT, Deployment, deployed
 
 if TYPE_CHECKING:

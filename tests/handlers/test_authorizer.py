@@ -22,7 +22,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from handlers import authorizer
 from handlers.authorizer import KeysUnavailable, Unauthorized, Verifier
-from handlers.jobs.limits import MAX_TENANT_BYTES
+from handlers.jobs.words.limits import MAX_TENANT_BYTES
 from handlers.settings import AuthSettings
 
 ISSUER = "https://issuer.example"

@@ -12,15 +12,15 @@ import pytest
 
 from handlers import slots
 from handlers.aws.protection import Protection
-from handlers.jobs.errors import ReceiptExpired, Transient
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Lane
-from handlers.jobs.outcomes import DeleteMessage
-from handlers.jobs.reading import read_job, read_lease
-from handlers.jobs.requests import accept, parse
-from handlers.jobs.run import on_message
-from handlers.jobs.states import State
-from handlers.jobs.submit import Busy, Created, Outcome, submit
+from handlers.jobs.execution.decisions import DeleteMessage
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle.submit import Busy, Created, SubmitResult, submit
+from handlers.jobs.selection.request import accept, parse
+from handlers.jobs.storage.control_table import read_job, read_lease
+from handlers.jobs.words.errors import ReceiptExpired, Transient
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.states import State
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.telemetry import MemoryTelemetry
 from handlers.slots import Slot
@@ -28,12 +28,12 @@ from tests.handlers.deployment import TENANT, job
 from tests.support.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
-    from handlers.jobs.attempt import Worker
-    from handlers.jobs.messages import Message
-    from handlers.jobs.model import Job
-    from handlers.jobs.outcomes import Decision
-    from handlers.jobs.ports import Delivery, Depth, World
-    from handlers.jobs.store import Write
+    from handlers.jobs.execution.attempt import Worker
+    from handlers.jobs.execution.decisions import Decision
+    from handlers.jobs.words.job import Job
+    from handlers.jobs.words.messages import Message
+    from handlers.jobs.words.ports import Delivery, Depth, World
+    from handlers.jobs.words.writes import Write
     from handlers.memory.lane_queue import MemoryLaneQueue
 
 CHUNK = 10
@@ -92,7 +92,7 @@ class Bench:
         self.memory.records.load(TENANT, {id_: {"price": 10} for id_ in ids})
         return ids
 
-    def submit(self, ids: Sequence[str], subject: str = "products") -> Outcome:
+    def submit(self, ids: Sequence[str], subject: str = "products") -> SubmitResult:
         body = parse(json.dumps(job(list(ids), subject)))
         return submit(self.world, TENANT, accept(body, self.world.operations, max_ids=1000))
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs.heartbeat import Heartbeat
-from handlers.jobs.limits import MAX_CHUNK, PAYLOAD_BLOCK, Limits
-from handlers.jobs.model import Lane
-from handlers.jobs.sources import lines
-from handlers.jobs.states import State
-from handlers.jobs.transactions import begin
+from handlers.jobs.execution.heartbeat import Heartbeat
+from handlers.jobs.selection.id_sources import lines
+from handlers.jobs.transitions.attempt import begin_attempt
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.limits import MAX_CHUNK, PAYLOAD_BLOCK, Limits
+from handlers.jobs.words.states import State
 from tests.handlers.deployment import Deployment, deployed, sqs_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from handlers.jobs.model import Record
-    from handlers.jobs.ports import RecordStore
+    from handlers.jobs.words.operation import Record
+    from handlers.jobs.words.ports import RecordStore
 
 CREATE = 3
 WITH_KEY = CREATE + 2
@@ -121,7 +121,9 @@ def test_a_heartbeat(stack: Deployment) -> None:
     id_ = stack.created(["a"])
     [delivery] = stack.receive()
     job = stack.job(id_)
-    transaction, begun = begin(stack.world, job, worker="w", receipt=delivery.receipt, expired=None)
+    transaction, begun = begin_attempt(
+        stack.world, job, worker="w", receipt=delivery.receipt, expired=None
+    )
     stack.world.store.transact(transaction.action, list(transaction.writes.values()))
     heart = Heartbeat(stack.world, begun, delivery)
     with stack.counted() as calls:

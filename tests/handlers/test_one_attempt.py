@@ -11,9 +11,9 @@ import pytest
 
 from handlers.aws.job_store import DynamoStore
 from handlers.aws.protection import Protection
-from handlers.jobs.errors import OutcomeUnknown
-from handlers.jobs.model import Lane
-from handlers.jobs.states import State
+from handlers.jobs.words.errors import OutcomeUnknown
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.states import State
 from handlers.memory.telemetry import MemoryTelemetry
 from handlers.slots import Slot
 from tests.handlers.deployment import sqs_record
@@ -21,7 +21,7 @@ from tests.handlers.deployment import sqs_record
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from handlers.jobs.store import Write
+    from handlers.jobs.words.writes import Write
     from tests.handlers.deployment import Deployment
 
 BULK: Final = 101

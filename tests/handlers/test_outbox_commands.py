@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from typer.testing import CliRunner
 
-from handlers.jobs.attempt import Worker
-from handlers.jobs.effects import Batch, Delivered
-from handlers.jobs.errors import Transient
-from handlers.jobs.events import ADDRESS, EVENT_BUS, Happened, JobEvent, NotTaken, event_rows
-from handlers.jobs.limits import Limits
-from handlers.jobs.recover import Recovery
-from handlers.jobs.run import on_message
+from handlers.jobs.events.rows import event_rows
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.words.effect import Batch, Delivered
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.event import ADDRESS, EVENT_BUS, EventType, JobEvent, NotTaken
+from handlers.jobs.words.limits import Limits
 from scripts.cli import app
 from scripts.commands import effects, events
 from scripts.ops.deployment import Quiet
 
 if TYPE_CHECKING:
-    from handlers.jobs.ports import Runtime, World
+    from handlers.jobs.words.ports import Runtime, World
     from tests.handlers.deployment import Deployment
 
 HOOK: Final = "https://[fd00::1]/jobs"
@@ -152,7 +153,7 @@ def test_an_address_is_shown_as_it_is(stack: Deployment, monkeypatch: pytest.Mon
     site = site_of(stack, monkeypatch, "listeners", ADDRESS)
     assert fairlane("events", "list") == {"open": 0, "parked": 0, "events": []}
     found = stack.job(site.jobs[0]).model_copy(update={"notify": HOOK})
-    written = event_rows(site.world, found, Happened.ENDED)
+    written = event_rows(site.world, found, EventType.ENDED)
     stack.world.store.transact("event", list(written.values()))
     site.recover()
     [row] = fairlane("events", "list")["events"]

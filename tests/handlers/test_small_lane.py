@@ -8,20 +8,20 @@ import pytest
 
 from handlers import bootstrap, small_lane
 from handlers.aws.lane_queue import SqsLaneQueue
-from handlers.jobs import items
-from handlers.jobs.errors import Transient
-from handlers.jobs.model import Lane
-from handlers.jobs.outcomes import DeleteMessage, KeepMessage
-from handlers.jobs.states import State
+from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
+from handlers.jobs.storage import control_table
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.states import State
 from tests.handlers.deployment import sqs_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from handlers.jobs.model import Record
-    from handlers.jobs.outcomes import Decision
-    from handlers.jobs.ports import Delivery, RecordStore, Store
-    from handlers.jobs.store import Item, Key
+    from handlers.jobs.execution.decisions import Decision
+    from handlers.jobs.words.operation import Record
+    from handlers.jobs.words.ports import Delivery, RecordStore, Store
+    from handlers.jobs.words.writes import Item, Key
     from tests.handlers.deployment import Deployment
 
 
@@ -72,7 +72,7 @@ def test_c27_only_the_one_that_failed_comes_back(
     get = type(stack.world.store).get
 
     def down_for_one(self: Store, key: Key) -> Item | None:
-        if key == items.job_key(jobs[1]):
+        if key == control_table.job_key(jobs[1]):
             raise Transient("down")
         return get(self, key)
 

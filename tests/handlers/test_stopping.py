@@ -15,8 +15,8 @@ from typing import Final
 
 import pytest
 
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Lane
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.limits import Limits
 from infra.bulk_lane import COMMAND
 from tests.handlers.deployment import settings
 

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from typer.testing import CliRunner
 
-from handlers.jobs.sizes import BODY_AT_WAF
+from handlers.jobs.words.limits import WAF_BODY_BYTES
 from scripts.cli import app
 from scripts.verify import waf
 from scripts.verify.waf import Who, seen_in
@@ -124,7 +124,7 @@ def none_at_all(_: Acl) -> None:
         (with_rules_as_they_come, f"POST /v1/jobs, a value with {waf.FREE_TEXT[0]}", "403 by some"),
         (relaxed_everywhere, "POST /v1/uploads, 70000 bytes", "400 by the API"),
         (none_at_all, "POST /v1/uploads, 8300 bytes", "400 by the API"),
-        (none_at_all, f"POST /v1/jobs, {BODY_AT_WAF + 1} bytes", "413 by the API"),
+        (none_at_all, f"POST /v1/jobs, {WAF_BODY_BYTES + 1} bytes", "413 by the API"),
     ],
 )
 def test_rules_that_are_not_ours_are_seen(

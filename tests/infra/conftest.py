@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handlers.jobs.timing import Timing
+from handlers.jobs.words.timing import Timing
 
 from .synthesis import PRINCIPALS, Synthesised, settings_of, synthesise
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.jobs.sizes import BODY, BODY_AT_WAF, WAF_BODY_RULE
+from handlers.jobs.words.limits import MAX_BODY_BYTES, WAF_BODY_BYTES, WAF_BODY_RULE
 from handlers.web.titles import TITLES
 from infra.waf_statements import at_most
 from tests.support.openapi import check_answer
@@ -56,11 +56,11 @@ def request(
 
 def on_jobs() -> Iterator[tuple[Request, tuple[str, int]]]:
     for path in JOBS:
-        for size in (*SIZES, BODY, BODY + 1, BODY_AT_WAF):
+        for size in (*SIZES, MAX_BODY_BYTES, MAX_BODY_BYTES + 1, WAF_BODY_BYTES):
             for text in ("", *FREE_TEXT):
                 yield request("POST", path, size, text), ("ALLOW", 200)
             yield request("POST", path, size, changed={"user-agent": ""}), ("ALLOW", 200)
-        for size in (BODY_AT_WAF + 1, 9_999_999, 10_000_000):
+        for size in (WAF_BODY_BYTES + 1, 9_999_999, 10_000_000):
             yield request("POST", path, size), ("BLOCK", 413)
         for length in ("", "many", "-1", "+9000", "009000", "9000 ", "9,000", "9e3", "0x9000"):
             declared = {"content-length": length}
@@ -207,7 +207,7 @@ SPOILED: Final[dict[str, Callable[[Acl], None]]] = {
     "a label nobody leaves": rewritten("SizeRestrictions_Body", "SizeRestrictions_BODY"),
     "any length": rewritten(r'"RegexString": "[^"]*"', '"RegexString": "."'),
     "half the length": rewritten(
-        r'"RegexString": "[^"]*"', f'"RegexString": "{at_most(BODY // 2)}"'
+        r'"RegexString": "[^"]*"', f'"RegexString": "{at_most(MAX_BODY_BYTES // 2)}"'
     ),
     "a length somewhere": rewritten(r'"RegexString": "\^([^"]*)\$"', r'"RegexString": "\1"'),
 }
@@ -231,7 +231,7 @@ def test_the_expression_of_a_limit_is_of_exactly_the_numbers_up_to_it(limit: int
 
 
 def test_the_expression_is_no_longer_than_waf_takes() -> None:
-    assert len(at_most(BODY_AT_WAF)) <= 512
+    assert len(at_most(WAF_BODY_BYTES)) <= 512
 
 
 def test_every_refusal_tells_why(stack: Synthesised) -> None:
@@ -246,7 +246,7 @@ def test_every_refusal_tells_why(stack: Synthesised) -> None:
             assert (problem["answered_by"], body["ContentType"]) == ("waf", "APPLICATION_JSON")
             told = {"content-type": "application/json", "x-request-id": ""}
             check_answer("GET", "/v1/jobs", problem["status"], told, problem)
-    large = judge(acl, request("POST", JOBS[0], BODY_AT_WAF + 1))
+    large = judge(acl, request("POST", JOBS[0], WAF_BODY_BYTES + 1))
     assert "POST /v1/uploads" in acl["CustomResponseBodies"][large.answer]["Content"]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from handlers.jobs.measures import Measure
+from handlers.jobs.words.metrics import Metric
 
 from .synthesis import Properties, Synthesised, settings_of
 
@@ -48,7 +48,7 @@ def test_only_stopped_recovery_is_told_by_silence(stack: Synthesised) -> None:
 
 
 def test_the_dwell_alarm_is_the_slo_of_the_small_lane(stack: Synthesised) -> None:
-    (alarm,) = alarms_on(stack, Measure.DWELL)
+    (alarm,) = alarms_on(stack, Metric.DWELL)
     assert alarm["Threshold"] == settings_of().small_lane.dwell_slo_ms
     (part,) = metrics_of(alarm)
     assert part["Stat"] == "p95"
@@ -63,7 +63,7 @@ def test_the_dwell_alarm_is_the_slo_of_the_small_lane(stack: Synthesised) -> Non
         "5XXError",
         "Errors",
         "Invocations",
-        Measure.OLDEST_DISPATCH,
+        Metric.OLDEST_DISPATCH,
         "ApproximateAgeOfOldestMessageInQuietGroups",
     ],
 )
@@ -94,8 +94,8 @@ def test_the_dashboard_shows(stack: Synthesised, shown: str) -> None:
     assert shown in dashboard(stack)
 
 
-@pytest.mark.parametrize("measure", Measure)
-def test_every_measure_is_charted(stack: Synthesised, measure: Measure) -> None:
+@pytest.mark.parametrize("measure", Metric)
+def test_every_measure_is_charted(stack: Synthesised, measure: Metric) -> None:
     assert f'\\"{measure.value}\\"' in dashboard(stack)
 
 

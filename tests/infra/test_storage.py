@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from handlers.jobs.report import REPORTS
-from handlers.jobs.selecting import UPLOADS
-from handlers.jobs.store import Index
+from handlers.jobs.results.report import REPORTS
+from handlers.jobs.selection.resolve import UPLOADS
+from handlers.jobs.words.writes import Index
 
 from .synthesis import Synthesised
 

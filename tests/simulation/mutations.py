@@ -8,36 +8,34 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
-from handlers.jobs import (
-    attempt,
-    cleanup,
-    control,
-    dispatching,
-    ending,
-    leaving,
-    placing,
-    planning,
-    recover,
-    run,
-    settle,
-    submit,
-    transactions,
-)
-from handlers.jobs.heartbeat import Heartbeat
-from handlers.jobs.outcomes import DeleteMessage
-from handlers.jobs.reading import read_job, read_lease
-from handlers.jobs.record_schema import RecordSchema
-from handlers.jobs.states import State
-from handlers.jobs.store import AnyOf, Differs, Equals
-from handlers.jobs.tenants import SLOTS
-from handlers.jobs.transactions import JOB, LEASE, Transaction
+from handlers.jobs.execution import attempt, delivery, planning
+from handlers.jobs.execution.attempt import _Attempt
+from handlers.jobs.execution.decisions import DeleteMessage
+from handlers.jobs.execution.delivery import _Look
+from handlers.jobs.execution.heartbeat import Heartbeat
+from handlers.jobs.execution.planning import plan_one
+from handlers.jobs.lifecycle import control, finish, recovery, submit
+from handlers.jobs.lifecycle.cleanup import release_if_held
+from handlers.jobs.lifecycle.dispatch import drop_dispatch, send_dispatch
+from handlers.jobs.lifecycle.submit import _Submission
+from handlers.jobs.storage import transaction
+from handlers.jobs.storage.control_table import read_job, read_lease
+from handlers.jobs.storage.transaction import Transaction, retry_transient
+from handlers.jobs.transitions import attempt, enqueue, finish
+from handlers.jobs.transitions.conditions import JOB, LEASE, job_as_read
+from handlers.jobs.transitions.quotas import SLOTS
+from handlers.jobs.transitions.release import Release, release_attempt
+from handlers.jobs.transitions.takeover import OLD_JOB
+from handlers.jobs.words.record_schema import RecordSchema
+from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import AnyOf, Differs, Equals
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from handlers.jobs.model import Job
-    from handlers.jobs.ports import World
-    from handlers.jobs.store import Condition, Write
+    from handlers.jobs.words.job import Job
+    from handlers.jobs.words.ports import World
+    from handlers.jobs.words.writes import Condition, Write
 
 Mutation = Callable[[], "AbstractContextManager[object]"]
 
@@ -82,22 +80,22 @@ def _name(condition: Condition) -> str:
 
 @mutation
 def no_fence_check_in_the_chunk_commit() -> AbstractContextManager[object]:
-    return rewriting(transactions, "commit_chunk", lambda writes: writes.__delitem__(LEASE))
+    return rewriting(attempt, "commit_chunk", lambda writes: writes.__delitem__(LEASE))
 
 
 @mutation
 def no_position_check_in_the_chunk_commit() -> AbstractContextManager[object]:
-    return rewriting(transactions, "commit_chunk", lambda w: without(w, JOB, "position"))
+    return rewriting(attempt, "commit_chunk", lambda w: without(w, JOB, "position"))
 
 
 @mutation
 def no_state_check_in_the_chunk_commit() -> AbstractContextManager[object]:
-    return rewriting(transactions, "commit_chunk", lambda w: without(w, JOB, "state"))
+    return rewriting(attempt, "commit_chunk", lambda w: without(w, JOB, "state"))
 
 
 @mutation
 def records_the_job_carries_already_are_changed_again() -> AbstractContextManager[object]:
-    original = planning.plan_one
+    original = plan_one
 
     def plan_one(world: World, job: Job, work: Any, id_: str, record: Any) -> Any:
         unmarked = None if record is None else replace(record, last_job_id=None)
@@ -119,17 +117,17 @@ def a_record_is_written_whatever_its_version() -> AbstractContextManager[object]
 
 @mutation
 def no_condition_on_the_job_when_an_attempt_begins() -> AbstractContextManager[object]:
-    return rewriting(transactions, "begin", lambda writes: without(writes, JOB))
+    return rewriting(attempt, "begin", lambda writes: without(writes, JOB))
 
 
 @mutation
 def no_condition_on_the_lease_when_an_attempt_begins() -> AbstractContextManager[object]:
-    return rewriting(transactions, "begin", lambda writes: without(writes, LEASE))
+    return rewriting(attempt, "begin", lambda writes: without(writes, LEASE))
 
 
 @mutation
 def a_resuming_attempt_ignores_a_beat_in_between() -> AbstractContextManager[object]:
-    return rewriting(transactions, "begin", lambda w: without(w, LEASE, "expires_at"))
+    return rewriting(attempt, "begin", lambda w: without(w, LEASE, "expires_at"))
 
 
 @mutation
@@ -139,31 +137,31 @@ def an_ended_job_is_ended_again() -> AbstractContextManager[object]:
         if LEASE in writes:
             without(writes, LEASE)
 
-    return rewriting(leaving, "end", change)
+    return rewriting(finish, "end", change)
 
 
 @mutation
 def messages_of_finished_jobs_are_deleted_at_once() -> AbstractContextManager[object]:
-    return patch.object(run._Look, "_finished", lambda self, job: DeleteMessage("finished"))
+    return patch.object(_Look, "_finished", lambda self, job: DeleteMessage("finished"))
 
 
 @mutation
 def a_stale_clean_up_frees_the_subject() -> AbstractContextManager[object]:
-    original = cleanup.release_if_held
+    original = release_if_held
 
     def release_if_held(world: World, job: Job) -> None:
         lease = read_lease(world, job)
         original(world, job.model_copy(update={"fence": lease.fence if lease else 0}))
 
-    return _patched("release_if_held", release_if_held, run, submit, recover)
+    return _patched("release_if_held", release_if_held, delivery, submit, recovery)
 
 
 @mutation
 def an_attempt_concludes_whatever_it_finds() -> AbstractContextManager[object]:
     def as_it_is(self: Any, job: Job) -> Any:
-        return settle.insist(self.world, lambda: read_job(self.world, job.id))
+        return retry_transient(self.world, lambda: read_job(self.world, job.id))
 
-    return patch.object(attempt._Attempt, "_as_it_is", as_it_is)
+    return patch.object(_Attempt, "_as_it_is", as_it_is)
 
 
 # --- heartbeat --------------------------------------------------------------------------------
@@ -176,7 +174,7 @@ def stopping_the_heartbeat_does_not_wait() -> AbstractContextManager[object]:
 
 @contextmanager
 def _concluded_first() -> Iterator[None]:
-    stop, conclude = Heartbeat.stop, attempt._Attempt.conclude
+    stop, conclude = Heartbeat.stop, _Attempt.conclude
 
     def late(self: Any, job: Job, result: Any) -> Any:
         try:
@@ -186,7 +184,7 @@ def _concluded_first() -> Iterator[None]:
 
     with (
         patch.object(Heartbeat, "stop", lambda self: None),
-        patch.object(attempt._Attempt, "conclude", late),
+        patch.object(_Attempt, "conclude", late),
     ):
         yield
 
@@ -198,9 +196,9 @@ def an_attempt_is_concluded_before_its_heartbeat_stops() -> AbstractContextManag
 
 @mutation
 def letting_go_does_not_raise_the_fence() -> AbstractContextManager[object]:
-    original = leaving.let_go
+    original = release_attempt
 
-    def let_go(world: World, job: Job, how: leaving.LettingGo) -> Any:
+    def let_go(world: World, job: Job, how: Release) -> Any:
         transaction, after = original(world, job, how)
         writes: dict[str, Any] = dict(transaction.writes)
         for role in (LEASE, JOB):
@@ -208,7 +206,7 @@ def letting_go_does_not_raise_the_fence() -> AbstractContextManager[object]:
         after = after.model_copy(update={"fence": job.fence})
         return Transaction(transaction.action, writes), after
 
-    return patch.object(leaving, "let_go", let_go)
+    return patch.object(finish, "let_go", let_go)
 
 
 # --- taking over ------------------------------------------------------------------------------
@@ -220,26 +218,26 @@ def a_dead_holder_gets_no_grace() -> AbstractContextManager[object]:
         running = holder.state in {State.RUNNING, State.CANCELLING}
         return running and (lease.expires_at or 0) <= self.world.runtime.now()
 
-    return patch.object(submit._Placing, "_may_take_over", may)
+    return patch.object(_Submission, "_may_take_over", may)
 
 
 @mutation
 def a_takeover_does_not_end_the_old_job() -> AbstractContextManager[object]:
-    return rewriting(placing, "take_over", lambda w: w.__delitem__(placing.OLD_JOB))
+    return rewriting(enqueue, "take_over", lambda w: w.__delitem__(OLD_JOB))
 
 
 @mutation
 def a_takeover_ignores_a_holder_that_came_back() -> AbstractContextManager[object]:
     def change(writes: dict[str, Write]) -> None:
         without(writes, LEASE, "fence", "expires_at")
-        without(writes, placing.OLD_JOB)
+        without(writes, OLD_JOB)
 
-    return rewriting(placing, "take_over", change)
+    return rewriting(enqueue, "take_over", change)
 
 
 @mutation
 def a_subject_is_given_away_twice() -> AbstractContextManager[object]:
-    return rewriting(placing, "create", lambda w: without(w, LEASE))
+    return rewriting(enqueue, "create", lambda w: without(w, LEASE))
 
 
 # --- slots and dispatches ---------------------------------------------------------------------
@@ -250,7 +248,7 @@ def slots_are_taken_beyond_the_limit() -> AbstractContextManager[object]:
     def change(writes: dict[str, Write]) -> None:
         without(writes, SLOTS)
 
-    return rewriting(placing, "create", change)
+    return rewriting(enqueue, "create", change)
 
 
 @mutation
@@ -259,23 +257,23 @@ def a_held_job_is_admitted_whatever_became_of_it() -> AbstractContextManager[obj
         without(writes, JOB)
         without(writes, LEASE)
 
-    return rewriting(placing, "admit", change)
+    return rewriting(enqueue, "admit", change)
 
 
 @contextmanager
 def _row_first() -> Iterator[None]:
-    original = dispatching.send_now
+    original = send_dispatch
 
     def send_now(world: World, job: Job) -> bool:
-        dispatching.forget(world, job.id, job.dispatches)
+        drop_dispatch(world, job.id, job.dispatches)
         return original(world, job)
 
     with (
         patch.object(submit, "send_now", send_now),
         patch.object(attempt, "send_now", send_now),
         patch.object(control, "send_now", send_now),
-        patch.object(ending, "send_now", send_now),
-        patch.object(recover, "send_now", send_now),
+        patch.object(finish, "send_now", send_now),
+        patch.object(recovery, "send_now", send_now),
     ):
         yield
 
@@ -290,8 +288,8 @@ def dispatch_numbers_are_used_twice() -> AbstractContextManager[object]:
     def as_read(job: Job) -> Any:
         return tuple(c for c in original(job) if c != Equals("dispatches", job.dispatches))
 
-    original = transactions.as_read
-    return _patched("as_read", as_read, transactions, leaving, placing)
+    original = job_as_read
+    return _patched("as_read", as_read, attempt, finish, enqueue)
 
 
 @contextmanager
@@ -311,9 +309,9 @@ def _patched(name: str, value: Any, *modules: Any) -> Iterator[None]:
 
 @mutation
 def a_lost_reply_counts_as_not_applied() -> AbstractContextManager[object]:
-    return patch.object(settle, "insist", lambda world, call: False)
+    return patch.object(transaction, "insist", lambda world, call: False)
 
 
 @mutation
 def a_lost_reply_counts_as_applied() -> AbstractContextManager[object]:
-    return patch.object(settle, "insist", lambda world, call: True)
+    return patch.object(transaction, "insist", lambda world, call: True)

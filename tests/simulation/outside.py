@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from handlers.jobs.effects import Delivered
-from handlers.jobs.errors import Transient
+from handlers.jobs.words.effect import Delivered
+from handlers.jobs.words.errors import Transient
 
 from .faults import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from handlers.jobs.effects import Batch, Projection
-    from handlers.jobs.events import JobEvent
-    from handlers.jobs.store import Item, Value
+    from handlers.jobs.words.effect import Batch, Projection
+    from handlers.jobs.words.event import JobEvent
+    from handlers.jobs.words.writes import Item, Value
 
     from .watch import Watch
     from .wires import Line

@@ -12,21 +12,24 @@ from unittest.mock import patch
 
 from pydantic import BaseModel
 
-from handlers.jobs import control, events, submit, tenants
-from handlers.jobs.attempt import Worker
-from handlers.jobs.ending import admit_held
-from handlers.jobs.errors import FairlaneError
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Change, Fail, Job, Lane, Operation, Skip
-from handlers.jobs.outcomes import DeleteMessage, KeepMessage
-from handlers.jobs.ports import World
-from handlers.jobs.recover import Recovery
-from handlers.jobs.requests import Accepted
-from handlers.jobs.run import on_message
-from handlers.jobs.settle import Unsettled
-from handlers.jobs.store import Key, Put, Table
-from handlers.jobs.submit import Created
-from handlers.jobs.timing import LaneTiming, Timing
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle import control, submit
+from handlers.jobs.lifecycle.admission import admit_held
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.lifecycle.submit import Created, submit
+from handlers.jobs.selection.request import Accepted
+from handlers.jobs.storage.transaction import Indeterminate
+from handlers.jobs.transitions.quotas import set_most_active, set_slots
+from handlers.jobs.words.errors import FairlaneError
+from handlers.jobs.words.event import ADDRESS, EVENT_BUS, JobEvent
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.operation import Change, Fail, Operation, Skip
+from handlers.jobs.words.ports import World
+from handlers.jobs.words.timing import LaneTiming, Timing
+from handlers.jobs.words.writes import Key, Put, Table
 from handlers.memory.lane_queue import MemoryLaneQueue
 from handlers.memory.payload_store import MemoryPayloadStore
 from handlers.memory.record_store import MemoryRecordStore
@@ -39,9 +42,9 @@ from .watch import OVER, Violation, Watch, WatchedStore
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from handlers.jobs.model import Fields, Outcome
-    from handlers.jobs.outcomes import Decision
-    from handlers.jobs.ports import Delivery
+    from handlers.jobs.execution.decisions import Decision
+    from handlers.jobs.words.operation import Fields, Outcome
+    from handlers.jobs.words.ports import Delivery
 
     from .faults import Faults
     from .hub import Step
@@ -169,7 +172,7 @@ class Scenario:
         )
         self.watch.stale_deletes_work = self.random.random() < 0.3
         self.requests: list[Request] = []
-        self.heard: list[events.JobEvent] = []
+        self.heard: list[JobEvent] = []
         """What the listeners were told, in that order."""
         self.has_bus = self.random.random() < 0.5
         self.asked: dict[str, set[str]] = defaultdict(set)
@@ -238,8 +241,8 @@ class Scenario:
             sinks={} if sink is None else {outside.NAME: sink},
             listeners={
                 name: outside.SimListener(line, self.heard)
-                for name in ((events.EVENT_BUS,) if self.has_bus else ())
-                + ((events.ADDRESS,) if process.name.startswith("recovery") else ())
+                for name in ((EVENT_BUS,) if self.has_bus else ())
+                + ((ADDRESS,) if process.name.startswith("recovery") else ())
             },
             address_problem=lambda _: None,
         )
@@ -349,8 +352,8 @@ class Scenario:
 
         def create(world: World) -> None:
             try:
-                outcome = submit.submit(world, tenant, accepted)
-            except Unsettled:
+                outcome = submit(world, tenant, accepted)
+            except Indeterminate:
                 request.answer = "unsettled"
             except FairlaneError:
                 request.answer = "error"
@@ -430,9 +433,9 @@ class Scenario:
         def choose(world: World) -> None:
             try:
                 if lane is None:
-                    tenants.set_most_active(world, tenant, limit)
+                    set_most_active(world, tenant, limit)
                 else:
-                    tenants.set_slots(world, tenant, lane, limit)
+                    set_slots(world, tenant, lane, limit)
                     admit_held(world, tenant, lane)
             except FairlaneError as error:
                 self.hub.note("the operator was told", error)

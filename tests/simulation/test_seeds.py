@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from handlers.jobs.states import EDGES, State
+from handlers.jobs.words.states import EDGES, State
 
 from .scenario import run
 from .trace import render

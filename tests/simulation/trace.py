@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
 
-from handlers.jobs.store import AnyOf, Check, Delete, Put, Update
+from handlers.jobs.words.writes import AnyOf, Check, Delete, Put, Update
 
 from .hub import START
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from handlers.jobs.store import Condition, Write
+    from handlers.jobs.words.writes import Condition, Write
 
     from .scenario import Run
 

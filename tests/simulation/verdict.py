@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from handlers.jobs import events
-from handlers.jobs.store import Table
+from handlers.jobs.words.event import ADDRESS, EVENT_BUS, JobEvent
+from handlers.jobs.words.writes import Table
 
 from .outside import about
 from .watch import OVER, int_of, short
@@ -15,7 +15,7 @@ from .watch import OVER, int_of, short
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from handlers.jobs.store import Item
+    from handlers.jobs.words.writes import Item
 
     from .scenario import Scenario
     from .watch import WatchedStore
@@ -54,8 +54,8 @@ def _heard(scenario: Scenario) -> Iterator[tuple[str, str]]:
     heard = {(e.job_id, e.listener, e.what.value, _state_in(e)) for e in scenario.heard}
     for job in scenario.watch.jobs.values():
         id_, state = str(job["id"]), str(job["state"])
-        wanted = {events.ADDRESS} if job.get("notify") else set()
-        for listener in wanted | ({events.EVENT_BUS} if scenario.has_bus else set()):
+        wanted = {ADDRESS} if job.get("notify") else set()
+        for listener in wanted | ({EVENT_BUS} if scenario.has_bus else set()):
             name = f"{listener} of job {short(id_)}"
             if (id_, listener, "created", "QUEUED") not in heard:
                 yield "4", f"{name} was not told that it was created"
@@ -67,11 +67,11 @@ def _heard(scenario: Scenario) -> Iterator[tuple[str, str]]:
         about = scenario.watch.jobs.get(event.job_id)
         if about is None:
             yield "8", f"{event.listener} was told of job {short(event.job_id)}, which there is not"
-        elif event.listener == events.ADDRESS and event.to != about.get("notify"):
+        elif event.listener == ADDRESS and event.to != about.get("notify"):
             yield "4", f"{event.to} was told of job {short(event.job_id)}"
 
 
-def _state_in(event: events.JobEvent) -> str:
+def _state_in(event: JobEvent) -> str:
     return str(json.loads(event.detail)["job"]["state"])
 
 

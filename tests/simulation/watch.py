@@ -11,19 +11,19 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from handlers.jobs.errors import Reason
-from handlers.jobs.states import EDGES, State
-from handlers.jobs.store import Check, Equals, Key, Table
+from handlers.jobs.words.errors import Reason
+from handlers.jobs.words.states import EDGES, State
+from handlers.jobs.words.writes import Check, Equals, Key, Table
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.writes import outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from handlers.jobs.limits import Limits
-    from handlers.jobs.model import Lane
-    from handlers.jobs.store import Item, Value, Write
-    from handlers.jobs.timing import Timing
+    from handlers.jobs.words.job import Lane
+    from handlers.jobs.words.limits import Limits
+    from handlers.jobs.words.timing import Timing
+    from handlers.jobs.words.writes import Item, Value, Write
     from handlers.memory.lane_queue import MemoryLaneQueue
 
     from .hub import Hub, Thread

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from handlers.jobs.errors import OutcomeUnknown, Reason, Refused, Transient, Why
-from handlers.jobs.store import Check, Table
+from handlers.jobs.words.errors import OutcomeUnknown, Reason, Refused, Transient, Why
+from handlers.jobs.words.writes import Check, Table
 
 from .faults import Fault, Kind
 from .hub import Killed
 
 if TYPE_CHECKING:
-    from handlers.jobs.messages import Message
-    from handlers.jobs.model import Lane, Record
-    from handlers.jobs.ports import Delivery, Depth
-    from handlers.jobs.store import Cursor, Index, Item, Key, Page, Value, Write
+    from handlers.jobs.words.job import Lane
+    from handlers.jobs.words.messages import Message
+    from handlers.jobs.words.operation import Record
+    from handlers.jobs.words.ports import Delivery, Depth
+    from handlers.jobs.words.writes import Cursor, Index, Item, Key, Page, Value, Write
     from handlers.memory.lane_queue import MemoryLaneQueue
     from handlers.memory.payload_store import MemoryPayloadStore
     from handlers.memory.record_store import MemoryRecordStore

@@ -23,8 +23,8 @@ from handlers.aws.record_store import DynamoRecordStore
 from handlers.aws.runtime import SystemRuntime
 from handlers.aws.table_query import TableQuery
 from handlers.aws.upload_store import S3UploadStore
-from handlers.jobs.record_schema import RecordSchema
-from handlers.jobs.store import Index
+from handlers.jobs.words.record_schema import RecordSchema
+from handlers.jobs.words.writes import Index
 from scripts.local import ministack as local
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
-    from handlers.jobs.model import Lane
-    from handlers.jobs.ports import Runtime
-    from handlers.jobs.timing import LaneTiming
+    from handlers.jobs.words.job import Lane
+    from handlers.jobs.words.ports import Runtime
+    from handlers.jobs.words.timing import LaneTiming
 
 REGION: Final = "eu-west-1"
 CONTROL: Final = "control"

@@ -12,15 +12,15 @@ from uuid import uuid4
 from handlers.aws.search_query import RawNumbers
 from handlers.effects.documents import document, document_id, index_body
 from handlers.effects.search_client import search_client
-from handlers.jobs.model import Record
-from handlers.jobs.record_schema import RecordSchema
+from handlers.jobs.words.operation import Record
+from handlers.jobs.words.record_schema import RecordSchema
 from scripts.opensearch.embedded import EmbeddedSearch
 from scripts.opensearch.node import ADDRESS
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
 
-    from handlers.jobs.store import Item
+    from handlers.jobs.words.writes import Item
 
 SCHEMA: Final = RecordSchema()
 

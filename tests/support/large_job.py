@@ -24,16 +24,17 @@ from botocore.compat import HTTPHeaders
 from botocore.config import Config
 
 from handlers.aws.payload_store import S3PayloadStore
-from handlers.jobs import preparing
-from handlers.jobs.attempt import Worker
-from handlers.jobs.model import Job, Lane, Operation, Record, Touch
-from handlers.jobs.outcomes import act
-from handlers.jobs.ports import Stored, UploadAddress
-from handlers.jobs.reading import read_job
-from handlers.jobs.requests import accept
-from handlers.jobs.run import on_message
-from handlers.jobs.store import Check, Key, Table, Write
-from handlers.jobs.submit import Created, submit
+from handlers.jobs.execution import id_list
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import apply_decision
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle.submit import Created, submit
+from handlers.jobs.selection.request import accept
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.operation import Operation, Record, Touch
+from handlers.jobs.words.ports import Stored, UploadAddress
+from handlers.jobs.words.writes import Check, Key, Table, Write
 from handlers.operations.parameters import Parameters
 from tests.support.world import MemoryWorld, memory_world
 
@@ -154,7 +155,7 @@ def run(count: int, file: IO[bytes]) -> Job:
     outcome = submit(world, "acme", request)
     assert isinstance(outcome, Created)
     [delivery] = world.queues[Lane.BULK].receive(1, 0)
-    act(world.queues[Lane.BULK], delivery, on_message(world, delivery, Worker("w")))
+    apply_decision(world.queues[Lane.BULK], delivery, on_message(world, delivery, Worker("w")))
     job = read_job(world, outcome.job.id)
     assert job is not None
     return job
@@ -190,7 +191,7 @@ def peak_kib() -> int:
 def main(count: int, *how: str) -> None:
     with tempfile.TemporaryFile() as file:
         if how == ("set",):
-            with patch.object(preparing, "Distinct", InMemory):
+            with patch.object(id_list, "Distinct", InMemory):
                 job = run(count, file)
         else:
             job = run(count, file)

@@ -10,7 +10,7 @@ from handlers.memory.job_store import MemoryStore
 from handlers.memory.record_store import MemoryRecordStore
 
 if TYPE_CHECKING:
-    from handlers.jobs.store import Write
+    from handlers.jobs.words.writes import Write
     from handlers.memory.runtime import ManualRuntime
 
     from .world import MemoryWorld

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from handlers.aws.lane_queue import SqsLaneQueue
 from handlers.aws.runtime import SystemRuntime
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Lane
-from handlers.jobs.ports import World
-from handlers.jobs.timing import LaneTiming, Timing
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.ports import World
+from handlers.jobs.words.timing import LaneTiming, Timing
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.lane_queue import MemoryLaneQueue
 from handlers.memory.payload_store import MemoryPayloadStore
@@ -28,8 +28,8 @@ from . import aws
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from handlers.jobs.model import Operations
-    from handlers.jobs.ports import Runtime
+    from handlers.jobs.words.operation import Operations
+    from handlers.jobs.words.ports import Runtime
 
 SHORT: Final = Timing(
     small=LaneTiming(heartbeat=1, lease_ttl=4, visibility=12),

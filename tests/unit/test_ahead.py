@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from handlers.jobs.ahead import DEPTH, Chunk, ReadAhead
-from handlers.jobs.errors import Transient
-from handlers.jobs.sources import Part
+from handlers.jobs.execution.prefetch import DEPTH, Chunk, Prefetch
+from handlers.jobs.selection.id_sources import Part
+from handlers.jobs.words.errors import Transient
 from tests.support.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
-    from handlers.jobs.model import IdCursor
+    from handlers.jobs.words.job import IdCursor
 
 CHUNKS: Final = 6
 
@@ -46,7 +46,7 @@ def world() -> MemoryWorld:
 
 def test_every_chunk_is_read_once_and_one_after_another(world: MemoryWorld) -> None:
     reads = Reads(world)
-    ahead = ReadAhead(world, reads)
+    ahead = Prefetch(world, reads)
     cursor: IdCursor | None = 0
     taken = []
     while cursor is not None:
@@ -59,7 +59,7 @@ def test_every_chunk_is_read_once_and_one_after_another(world: MemoryWorld) -> N
 
 def test_the_next_chunks_are_read_while_one_commits_and_no_more(world: MemoryWorld) -> None:
     reads = Reads(world)
-    ahead = ReadAhead(world, reads)
+    ahead = Prefetch(world, reads)
     ahead.take(0)
     world.runtime.sleep(60_000)  # the commit
     assert reads.begun == list(range(1 + DEPTH))
@@ -71,7 +71,7 @@ def test_the_next_chunks_are_read_while_one_commits_and_no_more(world: MemoryWor
 
 def test_a_worker_that_goes_elsewhere_reads_anew(world: MemoryWorld) -> None:
     reads = Reads(world)
-    ahead = ReadAhead(world, reads)
+    ahead = Prefetch(world, reads)
     ahead.take(0)
     assert ahead.take(0).part.next == 1
     assert reads.begun.count(0) == 2
@@ -81,7 +81,7 @@ def test_a_worker_that_goes_elsewhere_reads_anew(world: MemoryWorld) -> None:
 
 def test_what_a_chunk_raises_is_raised_where_it_is_taken(world: MemoryWorld) -> None:
     reads = Reads(world, fails_at=2)
-    ahead = ReadAhead(world, reads)
+    ahead = Prefetch(world, reads)
     ahead.take(0)
     world.runtime.sleep(60_000)
     ahead.take(1)
@@ -93,7 +93,7 @@ def test_what_a_chunk_raises_is_raised_where_it_is_taken(world: MemoryWorld) -> 
 
 def test_closing_waits_for_what_is_being_read_and_begins_no_more(world: MemoryWorld) -> None:
     reads = Reads(world)
-    ahead = ReadAhead(world, reads)
+    ahead = Prefetch(world, reads)
     ahead.take(0)
     world.runtime.sleep(500)
     assert reads.at_once == 1

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from handlers.jobs import control, items, transactions
-from handlers.jobs.attempt import Worker
-from handlers.jobs.burial import Burial, bury
-from handlers.jobs.model import Job, Lane
-from handlers.jobs.outcomes import DeleteMessage, KeepMessage
-from handlers.jobs.recover import Recovery
-from handlers.jobs.run import on_message
-from handlers.jobs.states import State
-from handlers.jobs.store import Index, Update
-from handlers.jobs.submit import Created
-from handlers.jobs.timing import ms
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.lifecycle.submit import Created
+from handlers.jobs.lifecycle.undecodable import UndecodableResult, end_undecodable
+from handlers.jobs.storage import control_table
+from handlers.jobs.transitions.attempt import begin_attempt, renew_lease
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.states import State
+from handlers.jobs.words.timing import ms
+from handlers.jobs.words.writes import Index, Update
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.record_store import MemoryRecordStore
 from tests.support.world import SHORT, MemoryWorld, memory_world
@@ -27,8 +29,8 @@ from .test_job_life import TENANT, create, fill, new_job, now, receive, run_next
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from handlers.jobs.store import Item, Key, Write
-    from handlers.jobs.transactions import Transaction
+    from handlers.jobs.storage.transaction import Transaction
+    from handlers.jobs.words.writes import Item, Key, Write
 
 SMALL: Final = Lane.SMALL
 NEWER: Final = {"waiting_reason": "a reason of a newer version"}
@@ -44,23 +46,23 @@ def change(world: MemoryWorld, key: Key, *gone: str, **attributes: Any) -> None:
 
 
 def raw(world: MemoryWorld, job: Job) -> Item:
-    item = world.store.get(items.job_key(job.id))
+    item = world.store.get(control_table.job_key(job.id))
     assert item is not None
     return item
 
 
 def lease(world: MemoryWorld, job: Job) -> Item:
-    return world.store.get(items.lease_key(job.tenant, job.subject)) or {}
+    return world.store.get(control_table.lease_key(job.tenant, job.subject)) or {}
 
 
 def begun(world: MemoryWorld, job: Job, worker: str = "newer", expired: Item | None = None) -> Job:
     """As a worker begins it."""
-    transaction, after = transactions.begin(
+    transaction, after = begin_attempt(
         world,
         job,
         worker=worker,
         receipt="r",
-        expired=None if expired is None else items.lease_of(expired),
+        expired=None if expired is None else control_table.lease_of(expired),
     )
     write(world, transaction)
     return after
@@ -69,7 +71,7 @@ def begun(world: MemoryWorld, job: Job, worker: str = "newer", expired: Item | N
 def running(world: MemoryWorld) -> Job:
     """A job that a newer version runs, and nobody else can read."""
     job = begun(world, new_job(world, fill(world, 1)))
-    change(world, items.job_key(job.id), **NEWER)
+    change(world, control_table.job_key(job.id), **NEWER)
     return job
 
 
@@ -89,7 +91,7 @@ def buried(world: MemoryWorld, job: Job) -> bool:
 
 
 def freed(world: MemoryWorld, job: Job) -> bool:
-    slots = world.store.get(items.slots_key(TENANT, job.lane)) or {}
+    slots = world.store.get(control_table.slots_key(TENANT, job.lane)) or {}
     return "job_id" not in lease(world, job) and not slots.get("in_flight")
 
 
@@ -111,12 +113,12 @@ def test_it_is_left_for_as_long_as_its_worker_beats() -> None:
     job = running(world)
     for _ in range(30):
         world.runtime.sleep(ms(SHORT.small.heartbeat))
-        write(world, transactions.beat(world, job))
+        write(world, renew_lease(world, job))
         Recovery(world).run()
         for delivery in world.queues[SMALL].receive(1, 0):
             assert isinstance(on_message(world, delivery, Worker("older")), KeepMessage)
     assert raw(world, job)["state"] == State.RUNNING
-    change(world, items.job_key(job.id), "waiting_reason")
+    change(world, control_table.job_key(job.id), "waiting_reason")
     assert now(world, job).fence == job.fence
 
 
@@ -136,7 +138,7 @@ def test_when_the_lease_has_expired_it_is_buried(by: str) -> None:
 def test_recovery_leaves_a_lease_that_has_not_expired() -> None:
     world = memory_world()
     job = running(world)
-    key = items.lease_key(job.tenant, job.subject)
+    key = control_table.lease_key(job.tenant, job.subject)
     change(world, key, **{Index.DUE.sk: world.runtime.now()})
     Recovery(world).run()
     assert raw(world, job)["state"] == State.RUNNING
@@ -180,11 +182,11 @@ def test_a_job_that_a_newer_version_resumes_meanwhile_is_not_buried() -> None:
 def test_a_job_without_a_fence_that_can_be_read_is_not_buried_either() -> None:
     world, store = meddled("bury")
     job = begun(world, new_job(world, fill(world, 1)))
-    key = items.job_key(job.id)
+    key = control_table.job_key(job.id)
     change(world, key, "fence")
     expire(world)
     store.meddle = lambda: change(world, key, fence=job.fence + 1)
-    assert bury(world, job.id, raw(world, job), "no fence") is Burial.MOVED
+    assert end_undecodable(world, job.id, raw(world, job), "no fence") is UndecodableResult.MOVED
     assert raw(world, job)["state"] == State.RUNNING
 
 
@@ -192,7 +194,7 @@ def test_a_beat_that_arrives_late_keeps_the_job() -> None:
     world, store = meddled("bury")
     job = running(world)
     expire(world)
-    store.meddle = lambda: write(world, transactions.beat(world, job))
+    store.meddle = lambda: write(world, renew_lease(world, job))
     assert isinstance(run_next(world, SMALL), KeepMessage)
     assert raw(world, job)["state"] == State.RUNNING
 
@@ -204,9 +206,11 @@ def test_a_held_job_that_is_admitted_meanwhile_keeps_the_slot_it_was_given() -> 
     first, waits = (new_job(world, ["a"], subject) for subject in ("first", "waits"))
     as_read = {**raw(world, waits), **NEWER_LABELS}
     store.meddle = lambda: control.cancel(world, TENANT, first.id)
-    assert bury(world, waits.id, as_read, "of a newer version") is Burial.MOVED
+    assert (
+        end_undecodable(world, waits.id, as_read, "of a newer version") is UndecodableResult.MOVED
+    )
     assert now(world, waits).has_slot
-    slots = store.get(items.slots_key(TENANT, SMALL)) or {}
+    slots = store.get(control_table.slots_key(TENANT, SMALL)) or {}
     assert (slots["in_flight"], slots["held"]) == (1, 0)
 
 
@@ -216,9 +220,9 @@ def test_a_subject_that_a_retry_took_again_meanwhile_is_not_freed() -> None:
     expire(world)
     run_next(world, SMALL)
     as_read = raw(world, job)
-    change(world, items.job_key(job.id), "waiting_reason")
+    change(world, control_table.job_key(job.id), "waiting_reason")
     assert isinstance(control.retry(world, TENANT, job.id), Job)
-    assert bury(world, job.id, as_read, "as it was before") is Burial.MOVED
+    assert end_undecodable(world, job.id, as_read, "as it was before") is UndecodableResult.MOVED
     assert lease(world, job)["job_id"] == job.id
 
 
@@ -235,7 +239,7 @@ def test_a_job_whose_burial_was_cut_short_can_be_retried() -> None:
     store.meddle = die
     job = new_job(world, fill(world, 1))
     with pytest.raises(Dies):
-        bury(world, job.id, {**raw(world, job), **NEWER_LABELS}, "of a newer version")
+        end_undecodable(world, job.id, {**raw(world, job), **NEWER_LABELS}, "of a newer version")
     assert (now(world, job).state, lease(world, job)["job_id"]) == (State.FAILED, job.id)
     assert isinstance(control.retry(world, TENANT, job.id), Job)
     assert lease(world, job)["fence"] == now(world, job).fence > job.fence
@@ -255,7 +259,7 @@ def test_a_job_whose_burial_was_cut_short_while_it_was_paused_is_paused() -> Non
     control.pause(world, TENANT, job.id)
     expire(world)
     with pytest.raises(Dies):
-        bury(world, job.id, {**raw(world, job), **NEWER_LABELS}, "of a newer version")
+        end_undecodable(world, job.id, {**raw(world, job), **NEWER_LABELS}, "of a newer version")
     assert now(world, job).state is State.PAUSED
     assert lease(world, job)["job_id"] == job.id
     assert not {"expires_at", Index.DUE.pk, Index.DUE.sk} & set(lease(world, job))
@@ -267,7 +271,7 @@ def test_a_job_whose_burial_was_cut_short_while_it_was_paused_is_paused() -> Non
 def test_a_lease_whose_expiry_cannot_be_read_counts_until_recovery_would_look() -> None:
     world = memory_world()
     job = running(world)
-    change(world, items.lease_key(job.tenant, job.subject), expires_at="soon")
+    change(world, control_table.lease_key(job.tenant, job.subject), expires_at="soon")
     delivery = receive(world, SMALL)
     assert isinstance(on_message(world, delivery, Worker("older")), KeepMessage)
     world.runtime.sleep(ms(SHORT.small.lease_ttl + SHORT.small.visibility))
@@ -281,7 +285,7 @@ def test_a_lease_whose_expiry_cannot_be_read_counts_until_recovery_would_look() 
 def test_a_job_whose_lease_cannot_be_read_lets_go_of_its_subject(by: str, broken: str) -> None:
     world = memory_world()
     job = begun(world, new_job(world, fill(world, 1)))
-    change(world, items.lease_key(job.tenant, job.subject), **{broken: "broken"})
+    change(world, control_table.lease_key(job.tenant, job.subject), **{broken: "broken"})
     world.runtime.sleep(ms(SHORT.small.lease_ttl + SHORT.small.visibility))
     if by == "recovery":
         Recovery(world).run()
@@ -292,13 +296,13 @@ def test_a_job_whose_lease_cannot_be_read_lets_go_of_its_subject(by: str, broken
     made = create(world, ["a"])
     assert isinstance(made, Created)
     assert made.job.fence > job.fence
-    assert items.lease_of(lease(world, job)).fence == made.job.fence
+    assert control_table.lease_of(lease(world, job)).fence == made.job.fence
 
 
 def test_a_lease_without_a_fence_is_freed_with_its_job() -> None:
     world = memory_world()
     job = new_job(world, fill(world, 1))
-    change(world, items.lease_key(job.tenant, job.subject), "fence")
+    change(world, control_table.lease_key(job.tenant, job.subject), "fence")
     assert isinstance(run_next(world, SMALL), DeleteMessage)
     assert freed(world, job)
     assert isinstance(create(world, ["a"]), Created)
@@ -307,7 +311,7 @@ def test_a_lease_without_a_fence_is_freed_with_its_job() -> None:
 def test_a_lease_of_another_job_is_left_alone() -> None:
     world = memory_world()
     job = running(world)
-    key = items.lease_key(job.tenant, job.subject)
+    key = control_table.lease_key(job.tenant, job.subject)
     change(world, key, job_id="another")
     before = lease(world, job)
     assert isinstance(run_next(world, SMALL), DeleteMessage)
@@ -318,7 +322,7 @@ def test_a_lease_of_another_job_is_left_alone() -> None:
 def test_recovery_frees_the_subject_of_a_job_that_no_longer_says_which_one() -> None:
     world = memory_world()
     job = new_job(world, fill(world, 1))
-    change(world, items.job_key(job.id), "subject")
+    change(world, control_table.job_key(job.id), "subject")
     assert isinstance(run_next(world, SMALL), DeleteMessage)
     assert buried(world, job)
     world.runtime.sleep(ms(SHORT.lost_after))
@@ -329,7 +333,7 @@ def test_recovery_frees_the_subject_of_a_job_that_no_longer_says_which_one() -> 
 def test_an_orphaned_lease_that_cannot_be_read_is_freed() -> None:
     world = memory_world()
     job = new_job(world, fill(world, 1))
-    key = items.lease_key(job.tenant, job.subject)
+    key = control_table.lease_key(job.tenant, job.subject)
     change(world, key, fence="broken", job_id="nobody")
     world.runtime.sleep(ms(SHORT.lost_after))
     Recovery(world).run()

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs import control, items
-from handlers.jobs.attempt import Worker
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import EndReason, Job, Lane, Record
-from handlers.jobs.outcomes import DeleteMessage, act
-from handlers.jobs.reading import read_lease
-from handlers.jobs.recover import Recovery
-from handlers.jobs.run import on_message
-from handlers.jobs.states import State
-from handlers.jobs.store import Update
-from handlers.jobs.submit import Busy, Created
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import DeleteMessage, apply_decision
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.lifecycle.submit import Busy, Created
+from handlers.jobs.storage import control_table
+from handlers.jobs.storage.control_table import read_lease
+from handlers.jobs.words.job import EndReason, Job, Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.operation import Record
+from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Update
 from handlers.memory.record_store import MemoryRecordStore
 from handlers.web.views import job_view
 from tests.support.world import MemoryWorld, memory_world
@@ -62,7 +64,7 @@ def watched() -> tuple[MemoryWorld, Records]:
 def free(world: MemoryWorld, job: Job) -> bool:
     """Subject, slot and queue hold nothing of the job any more."""
     lease = read_lease(world, job)
-    slots = world.store.get(items.slots_key(TENANT, job.lane)) or {}
+    slots = world.store.get(control_table.slots_key(TENANT, job.lane)) or {}
     empty = not world.queues[job.lane].snapshot()
     return lease is not None and lease.job_id is None and not slots.get("in_flight") and empty
 
@@ -107,7 +109,7 @@ def test_c61_a_job_of_no_records_divides_by_nothing() -> None:
     """No request makes one today; a query that matches nothing will."""
     world, records = watched()
     job = new_job(world, ["a"])
-    none = Update(items.job_key(job.id), set={"total": 0, "ids": []})
+    none = Update(control_table.job_key(job.id), set={"total": 0, "ids": []})
     world.store.transact("empty", [none])
     run_next(world, Lane.SMALL)
     ended = now(world, job)
@@ -142,7 +144,9 @@ def test_c64_a_bug_in_a_chunk_ends_the_job_as_failed(
         world.runtime.sleep(10_000)
         Recovery(world).run()
         for delivery in world.queues[Lane.SMALL].receive(1, 0):
-            act(world.queues[Lane.SMALL], delivery, on_message(world, delivery, Worker("w1")))
+            apply_decision(
+                world.queues[Lane.SMALL], delivery, on_message(world, delivery, Worker("w1"))
+            )
     ended = now(world, job)
     assert (ended.state, ended.end_reason) == (State.FAILED, EndReason.ATTEMPTS_EXHAUSTED)
     assert (ended.position, ended.succeeded) == (done, done)
@@ -268,9 +272,9 @@ def test_c10_a_killed_worker_blocks_the_subject_only_until_its_job_went_on() -> 
 def test_c12_a_job_nobody_can_read_lets_go_of_its_subject(broken: dict[str, str | int]) -> None:
     world, _ = watched()
     job = new_job(world, ["a"])
-    world.store.transact("break", [Update(items.job_key(job.id), set=broken)])
+    world.store.transact("break", [Update(control_table.job_key(job.id), set=broken)])
     assert isinstance(run_next(world, Lane.SMALL), DeleteMessage)
-    item = world.store.get(items.job_key(job.id))
+    item = world.store.get(control_table.job_key(job.id))
     assert item is not None
     assert (item["state"], item["end_reason"]) == ("FAILED", "undecodable")
     assert free(world, job)

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from handlers.aws.protection import protection_from
-from handlers.jobs.attempt import Worker
-from handlers.jobs.errors import Transient
-from handlers.jobs.heartbeat import Heartbeat
-from handlers.jobs.limits import Limits
-from handlers.jobs.messages import message_for
-from handlers.jobs.model import EndReason, Job, Lane, Record
-from handlers.jobs.outcomes import KeepMessage, act
-from handlers.jobs.reading import read_lease
-from handlers.jobs.run import on_message
-from handlers.jobs.states import State
-from handlers.jobs.submit import Busy, Created
-from handlers.jobs.timing import HOUR, SECOND, LaneTiming, ms
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import KeepMessage, apply_decision
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.heartbeat import Heartbeat
+from handlers.jobs.lifecycle.submit import Busy, Created
+from handlers.jobs.storage.control_table import read_lease
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.job import EndReason, Job, Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.messages import message_for
+from handlers.jobs.words.operation import Record
+from handlers.jobs.words.states import State
+from handlers.jobs.words.timing import HOUR, SECOND, LaneTiming, ms
 from handlers.memory.lane_queue import MemoryLaneQueue
 from handlers.memory.record_store import MemoryRecordStore
 from handlers.slots import Slot
@@ -31,8 +32,8 @@ from tests.support.world import SHORT, MemoryWorld, memory_world
 from .test_job_life import create, fill, new_job, now, prices, receive
 
 if TYPE_CHECKING:
-    from handlers.jobs.outcomes import Decision
-    from handlers.jobs.ports import Delivery
+    from handlers.jobs.execution.decisions import Decision
+    from handlers.jobs.words.ports import Delivery
     from handlers.memory.job_store import MemoryStore
     from handlers.memory.runtime import ManualRuntime
 
@@ -72,7 +73,7 @@ def consume(world: MemoryWorld, name: str, over: Callable[[], bool]) -> list[Del
         assert world.runtime.now() < begun + HOUR, "it never ends"
         for delivery in queue.receive(1, 1):
             taken.append(delivery)
-            act(queue, delivery, on_message(world, delivery, Worker(name)))
+            apply_decision(queue, delivery, on_message(world, delivery, Worker(name)))
     return taken
 
 

@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs import items
-from handlers.jobs.attempt import Worker
-from handlers.jobs.ending import end_job, verdict
-from handlers.jobs.errors import Transient
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import EndReason, Job, Lane
-from handlers.jobs.outcomes import act
-from handlers.jobs.reading import read_lease
-from handlers.jobs.recover import Recovery
-from handlers.jobs.run import on_message
-from handlers.jobs.settle import Rejected
-from handlers.jobs.states import State
-from handlers.jobs.store import Update
-from handlers.jobs.submit import Busy, Created
-from handlers.jobs.timing import HOUR, MINUTE, ms
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import apply_decision
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle.finish import end_job, ending_of
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.lifecycle.submit import Busy, Created
+from handlers.jobs.storage import control_table
+from handlers.jobs.storage.control_table import read_lease
+from handlers.jobs.storage.transaction import Rejected
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.job import EndReason, Job, Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.states import State
+from handlers.jobs.words.timing import HOUR, MINUTE, ms
+from handlers.jobs.words.writes import Update
 from tests.support.process import Killed, die, nth, process
 from tests.support.world import SHORT, MemoryWorld, memory_world
 
 from .test_job_life import TENANT, create, fill, new_job, now, prices, receive, run_next
 
 if TYPE_CHECKING:
-    from handlers.jobs.model import Lease
+    from handlers.jobs.words.job import Lease
 
 CHUNK = 10
 SMALL = Lane.SMALL
@@ -48,7 +48,7 @@ def lease_of(world: MemoryWorld, job: Job) -> Lease:
 
 def free(world: MemoryWorld, job: Job) -> bool:
     """Nothing holds the subject, the slot or a message any more."""
-    slots = world.store.get(items.slots_key(TENANT, job.lane)) or {}
+    slots = world.store.get(control_table.slots_key(TENANT, job.lane)) or {}
     messages = any(queue.snapshot() for queue in world.queues.values())
     return lease_of(world, job).job_id is None and not slots.get("in_flight") and not messages
 
@@ -60,7 +60,7 @@ def minutes(world: MemoryWorld, limit: int = 60) -> None:
         for lane in Lane:
             for delivery in world.queues[lane].receive(10, 0):
                 decision = on_message(world, delivery, Worker("minutes"))
-                act(world.queues[lane], delivery, decision)
+                apply_decision(world.queues[lane], delivery, decision)
         world.runtime.sleep(MINUTE)
 
 
@@ -91,7 +91,7 @@ def _race(first: str) -> State:
 
     def end() -> None:
         try:
-            end_job(world, job, verdict(job))
+            end_job(world, job, ending_of(job))
         except Rejected as error:
             rejected.append(error)
 
@@ -109,7 +109,7 @@ def _race(first: str) -> State:
     lease = lease_of(world, job)
     assert (lease.job_id, lease.fence) == (created.job.id, created.job.fence)
     assert lease.fence > old_fence
-    assert world.store.get(items.slots_key(TENANT, SMALL)) == {"in_flight": 1}
+    assert world.store.get(control_table.slots_key(TENANT, SMALL)) == {"in_flight": 1}
     ended_by_worker = world.telemetry.actions().count("job_ended")
     taken_over = world.telemetry.actions().count("taken_over")
     assert ended_by_worker + taken_over == 1
@@ -160,7 +160,7 @@ def _killed_at(number: int, when: str) -> bool:
     setattr(store, when, kill)
     try:
         delivery = receive(world, SMALL)
-        act(world.queues[SMALL], delivery, on_message(here, delivery, Worker("dies")))
+        apply_decision(world.queues[SMALL], delivery, on_message(here, delivery, Worker("dies")))
         died = False
     except Killed:
         died = True
@@ -198,7 +198,7 @@ def _let_go(world: MemoryWorld) -> None:
 
     store.before = throttle
     delivery = receive(world, SMALL)
-    act(world.queues[SMALL], delivery, on_message(here, delivery, Worker("w1")))
+    apply_decision(world.queues[SMALL], delivery, on_message(here, delivery, Worker("w1")))
 
 
 @pytest.mark.parametrize("leave", [_stopped, _promoted, _let_go])
@@ -232,7 +232,7 @@ def _dead_for_an_hour(attempts: int = 1) -> tuple[MemoryWorld, Job, list[str]]:
     store.before = nth(1, "commit_chunk", die)
     with pytest.raises(Killed):
         on_message(here, receive(world, SMALL), Worker("dies"))
-    spent = Update(items.job_key(job.id), set={"attempt": attempts})
+    spent = Update(control_table.job_key(job.id), set={"attempt": attempts})
     world.store.transact("spend", [spent])
     world.runtime.sleep(ms(SHORT.small.visibility))
     world.queues[SMALL].delete(receive(world, SMALL).receipt)

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs import items
-from handlers.jobs.attempt import Worker
-from handlers.jobs.errors import Transient
-from handlers.jobs.messages import Message, message_for
-from handlers.jobs.model import EndReason, Job, Lane
-from handlers.jobs.outcomes import act
-from handlers.jobs.recover import Recovery
-from handlers.jobs.redrive import Fate, look, redrive
-from handlers.jobs.run import on_message
-from handlers.jobs.states import State
-from handlers.jobs.store import Update
-from handlers.jobs.submit import Busy, Created
-from handlers.jobs.timing import MINUTE, SECOND, ms
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import apply_decision
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle.dead_letters import Fate, read_letter, redrive
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.lifecycle.submit import Busy, Created
+from handlers.jobs.storage import control_table
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.job import EndReason, Job, Lane
+from handlers.jobs.words.messages import Message, message_for
+from handlers.jobs.words.states import State
+from handlers.jobs.words.timing import MINUTE, SECOND, ms
+from handlers.jobs.words.writes import Update
 from handlers.memory.lane_queue import MemoryLaneQueue
 from infra.settings import PRODUCTION_TIMING
 from tests.support.process import Killed, die, nth, process
@@ -31,7 +31,7 @@ from .test_job_life import create, fill, new_job, now, prices, receive, run_next
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from handlers.jobs.timing import Timing
+    from handlers.jobs.words.timing import Timing
 
 SMALL = Lane.SMALL
 CHUNK = 10
@@ -65,7 +65,7 @@ def test_c12_a_subject_held_by_an_unreadable_job_is_busy_until_that_is_buried() 
     world = chunked()
     ids = fill(world, CHUNK)
     job = new_job(world, ids)
-    world.store.transact("break", [Update(items.job_key(job.id), set={"params": 7})])
+    world.store.transact("break", [Update(control_table.job_key(job.id), set={"params": 7})])
     assert create(world, ids) == Busy(job.id, None)
     world.queues[SMALL].delete(receive(world, SMALL).receipt)  # its message is lost, too
     minutes(world, 3)
@@ -120,13 +120,15 @@ def test_c17_a_message_that_waits_for_its_jobs_live_owner_is_never_dead() -> Non
     def poll() -> None:
         while world.runtime.now() < until:
             for delivery in world.queues[SMALL].receive(1, 0):
-                act(world.queues[SMALL], delivery, on_message(world, delivery, Worker("second")))
+                apply_decision(
+                    world.queues[SMALL], delivery, on_message(world, delivery, Worker("second"))
+                )
             world.runtime.sleep(SECOND)
 
     world.runtime.spawn("second", poll)
     store.before = nth(1, "commit_chunk", lambda: world.runtime.sleep(until - world.runtime.now()))
     delivery = receive(world, SMALL)
-    act(world.queues[SMALL], delivery, on_message(here, delivery, Worker("owner")))
+    apply_decision(world.queues[SMALL], delivery, on_message(here, delivery, Worker("owner")))
     assert not world.dead_letters[SMALL].snapshot()
     minutes(world, 2)
     done = now(world, job)
@@ -204,7 +206,9 @@ def test_c25_a_job_that_never_started_is_sent_again_and_its_dead_letter_does_no_
     minutes(world, 4)
     assert now(world, job).state is State.SUCCEEDED
     [letter] = world.dead_letters[SMALL].receive(1, 0)
-    assert redrive(world, world.dead_letters[SMALL], look(world, letter)).fate is Fate.DROPPED
+    assert (
+        redrive(world, world.dead_letters[SMALL], read_letter(world, letter)).fate is Fate.DROPPED
+    )
     assert prices(world, ids) == {11}
     assert free(world, job)
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs import items
-from handlers.jobs.errors import Transient
-from handlers.jobs.messages import group_of
-from handlers.jobs.model import Lane
-from handlers.jobs.recover import CLAIM, Recovery
-from handlers.jobs.states import State
-from handlers.jobs.store import Put
-from handlers.jobs.timing import MINUTE, ms
+from handlers.jobs.lifecycle.recovery import CLAIM, Recovery
+from handlers.jobs.storage import control_table
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.messages import group_of
+from handlers.jobs.words.states import State
+from handlers.jobs.words.timing import MINUTE, ms
+from handlers.jobs.words.writes import Put
 from handlers.memory.lane_queue import MemoryLaneQueue
 from tests.support.process import Killed, die, nth, process
 from tests.support.world import MemoryWorld, memory_world
@@ -25,8 +25,8 @@ from .test_job_life import TENANT, fill, new_job, now, prices, run_next
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from handlers.jobs.messages import Message
-    from handlers.jobs.model import Job
+    from handlers.jobs.words.job import Job
+    from handlers.jobs.words.messages import Message
 
 SMALL = Lane.SMALL
 
@@ -34,13 +34,13 @@ SMALL = Lane.SMALL
 def pending(world: MemoryWorld, job_id: str, due_at: int) -> None:
     """A dispatch row as a transaction that commits now leaves it."""
     row = Put(
-        items.dispatch_key(job_id, 1),
+        control_table.dispatch_key(job_id, 1),
         {
             "job_id": job_id,
             "tenant": TENANT,
             "lane": SMALL.value,
             "tries": 0,
-            **items.due(items.DISPATCH, job_id, due_at, world.due_shards),
+            **control_table.due(control_table.DISPATCH, job_id, due_at, world.due_shards),
         },
     )
     world.store.transact("commit", [row])
@@ -168,5 +168,5 @@ def test_c36_what_one_dispatcher_has_claimed_another_leaves_alone() -> None:
     others: list[dict[str, int]] = []
     store.after = nth(1, "claim_dispatch", lambda: others.append(Recovery(world).run()))
     settled = Recovery(here).run()
-    assert (settled[items.DISPATCH], others[0][items.DISPATCH]) == (1, 9)
+    assert (settled[control_table.DISPATCH], others[0][control_table.DISPATCH]) == (1, 9)
     assert queue.sends == 10

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Lane
-from handlers.jobs.outcomes import KeepMessage
-from handlers.jobs.reading import read_lease
-from handlers.jobs.states import State
-from handlers.jobs.timing import ms
+from handlers.jobs.execution.decisions import KeepMessage
+from handlers.jobs.storage.control_table import read_lease
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.states import State
+from handlers.jobs.words.timing import ms
 from tests.support.process import Killed, die, nth, process
 from tests.support.world import memory_world
 

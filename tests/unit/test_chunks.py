@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from handlers.jobs import transactions
-from handlers.jobs.ahead import DEPTH
-from handlers.jobs.chunks import MAX_REPLANS, Walker
-from handlers.jobs.errors import OutcomeUnknown, OwnershipLost, Reason, Refused, Transient, Why
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Lane
-from handlers.jobs.planning import Work
-from handlers.jobs.sources import source_of
-from handlers.jobs.store import Key, Put, Table, Update
+from handlers.jobs.execution.chunk_loop import MAX_REPLANS, ChunkLoop
+from handlers.jobs.execution.planning import Work
+from handlers.jobs.execution.prefetch import DEPTH
+from handlers.jobs.selection.id_sources import source_of
+from handlers.jobs.transitions.attempt import begin_attempt
+from handlers.jobs.words.errors import (
+    OutcomeUnknown,
+    OwnershipLost,
+    Reason,
+    Refused,
+    Transient,
+    Why,
+)
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.writes import Key, Put, Table, Update
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.record_store import MemoryRecordStore
 from tests.support.world import MemoryWorld, memory_world
@@ -24,10 +31,10 @@ from tests.support.world import MemoryWorld, memory_world
 from .test_job_life import TENANT, fill, new_job, now, prices, receive
 
 if TYPE_CHECKING:
-    from handlers.jobs.model import Job, Record
-    from handlers.jobs.outcomes import Stop
-    from handlers.jobs.store import Write
-    from handlers.jobs.walked import Walked
+    from handlers.jobs.execution.stopping import LoopEnd, StopReason
+    from handlers.jobs.words.job import Job
+    from handlers.jobs.words.operation import Record
+    from handlers.jobs.words.writes import Write
 
 COUNT: Final = 100
 BAD: Final = "r0037"
@@ -65,17 +72,19 @@ def world_of(store: Store, chunk: int = 100) -> MemoryWorld:
 def begun(world: MemoryWorld, ids: list[str]) -> Job:
     job = new_job(world, ids)
     receipt = receive(world, Lane.SMALL).receipt
-    transaction, after = transactions.begin(world, job, worker="w", receipt=receipt, expired=None)
+    transaction, after = begin_attempt(world, job, worker="w", receipt=receipt, expired=None)
     world.store.transact(transaction.action, list(transaction.writes.values()))
     return after
 
 
 def walk(
-    world: MemoryWorld, job: Job, should_stop: Callable[[Job], Stop | None] = lambda _: None
-) -> Walked:
+    world: MemoryWorld, job: Job, should_stop: Callable[[Job], StopReason | None] = lambda _: None
+) -> LoopEnd:
     operation = world.operations["adjust_number"]
     parameters = operation.parameters.model_validate({"field": "price", "add": 1})
-    return Walker(world, Work(operation, parameters), source_of(world, job), should_stop).walk(job)
+    return ChunkLoop(world, Work(operation, parameters), source_of(world, job), should_stop).walk(
+        job
+    )
 
 
 def reported(world: MemoryWorld, job: Job, kind: str = "failed") -> list[str]:
@@ -259,7 +268,7 @@ def test_who_lost_the_lease_writes_nothing() -> None:
 
     def take_over(_: Sequence[Write]) -> None:
         if len(store.chunks) == 2:
-            from handlers.jobs.items import lease_key  # noqa: PLC0415  # only this test needs it
+            from handlers.jobs.storage.control_table import lease_key  # noqa: PLC0415  # only this test needs it
 
             taken = Update(lease_key(TENANT, "products"), set={"fence": job.fence + 1})
             MemoryStore.transact(store, "taken", [taken])

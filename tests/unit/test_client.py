@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handlers.jobs.states import State
+from handlers.jobs.words.states import State
 from scripts.client import Client, JobPage, JobView, NewJob, StillRunning
 from scripts.client.problems import problem_of
 

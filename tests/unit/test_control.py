@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from handlers.jobs import control, items, transactions
-from handlers.jobs.control import Answer, NoSuchJob, NotPossible
-from handlers.jobs.errors import OutcomeUnknown, Transient
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Job, Lane, Waiting
-from handlers.jobs.states import State
-from handlers.jobs.store import Update
-from handlers.jobs.submit import Busy
+from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle.control import Answer, NoSuchJob, NotPossible
+from handlers.jobs.lifecycle.submit import Busy
+from handlers.jobs.storage import control_table
+from handlers.jobs.transitions.attempt import begin_attempt
+from handlers.jobs.words.errors import OutcomeUnknown, Transient
+from handlers.jobs.words.job import Job, Lane, Waiting
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Update
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.record_store import MemoryRecordStore
 from tests.support.world import MemoryWorld, memory_world
@@ -25,7 +27,7 @@ from .test_job_life import TENANT, create, fill, new_job, now, prices, receive, 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from handlers.jobs.store import Write
+    from handlers.jobs.words.writes import Write
 
 Verb = Callable[[MemoryWorld, str, str], Answer]
 VERBS: dict[str, Verb] = {
@@ -60,7 +62,7 @@ def job_in(world: MemoryWorld, state: State) -> Job:
     job = new_job(world, fill(world, 3), **(failing if state is F else {}))
     if state in {R, C, P, T}:
         receipt = receive(world, Lane.SMALL).receipt
-        made, _ = transactions.begin(world, job, worker="w", receipt=receipt, expired=None)
+        made, _ = begin_attempt(world, job, worker="w", receipt=receipt, expired=None)
         world.store.transact(made.action, list(made.writes.values()))
     if state in {C, X}:
         control.cancel(world, TENANT, job.id)
@@ -69,7 +71,7 @@ def job_in(world: MemoryWorld, state: State) -> Job:
     if state in {S, F}:
         run_next(world, Lane.SMALL)
     if state is T:
-        settling = Update(items.job_key(job.id), set={"state": T.value})
+        settling = Update(control_table.job_key(job.id), set={"state": T.value})
         world.store.transact("settling", [settling])
     assert now(world, job).state is state
     return job
@@ -141,7 +143,7 @@ def test_a_held_job_leaves_the_line(verb: str) -> None:
     ids = fill(world, 2)
     first, held, last = (new_job(world, ids, subject=f"s{n}") for n in range(3))
     VERBS[verb](world, TENANT, held.id)
-    slots = world.store.get(items.slots_key(TENANT, Lane.SMALL)) or {}
+    slots = world.store.get(control_table.slots_key(TENANT, Lane.SMALL)) or {}
     assert (slots["in_flight"], slots["held"]) == (1, 1)
     for _ in range(2):
         run_next(world, Lane.SMALL)
@@ -167,7 +169,7 @@ def test_a_job_that_comes_back_waits_when_its_tenant_has_no_slot(state: State) -
 def test_c67_a_retry_starts_with_fresh_attempts_and_a_higher_fence() -> None:
     world = memory_world()
     failed = now(world, job_in(world, State.FAILED))
-    spent = Update(items.job_key(failed.id), set={"attempt": 5})
+    spent = Update(control_table.job_key(failed.id), set={"attempt": 5})
     world.store.transact("spent", [spent])
     answer = control.retry(world, TENANT, failed.id)
     assert isinstance(answer, Job)
@@ -221,7 +223,7 @@ def test_a_lost_reply_is_not_a_refusal(state: State, verb: str, action: str) -> 
     assert store.names == set()
     assert isinstance(answer, Job)
     assert answer.state is now(world, job).state is TABLE[state][verb]
-    slots = world.store.get(items.slots_key(TENANT, Lane.SMALL)) or {}
+    slots = world.store.get(control_table.slots_key(TENANT, Lane.SMALL)) or {}
     expected = 0 if answer.state in {State.CANCELLED, State.PAUSED} else 1
     assert slots["in_flight"] == expected
 
@@ -244,6 +246,6 @@ class Moving(MemoryStore):
 
     def transact(self, action: str, writes: Sequence[Write]) -> None:
         if self.job and action.startswith("end_"):
-            moved = Update(items.job_key(self.job.id), add={"attempt": 1})
+            moved = Update(control_table.job_key(self.job.id), add={"attempt": 1})
             super().transact("moved", [moved])
         super().transact(action, writes)

@@ -10,8 +10,8 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from handlers.jobs.model import Lane
-from handlers.jobs.states import State
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.states import State
 from scripts.demo.report import Report, report
 from scripts.demo.show import opening, show
 from scripts.load.drive import Duplicate, Run

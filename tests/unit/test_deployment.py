@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from handlers.jobs.model import Lane
+from handlers.jobs.words.job import Lane
 from handlers.settings import WorkSettings
 from infra.settings import PRODUCTION_TIMING
 from scripts.ops.deployment import world_of

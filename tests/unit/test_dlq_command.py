@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from handlers.jobs import items
-from handlers.jobs.model import Job, Lane
-from handlers.jobs.reading import read_job
-from handlers.jobs.redrive import look
-from handlers.jobs.states import State
-from handlers.jobs.store import Update
+from handlers.jobs.lifecycle.dead_letters import read_letter
+from handlers.jobs.storage import control_table
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Update
 from scripts.cli import app
 from scripts.commands import dlq
 from tests.support.world import MemoryWorld, memory_world
 from tests.unit.test_job_life import TENANT, fill, new_job, run_next
 
 if TYPE_CHECKING:
-    from handlers.jobs.ports import Delivery
-    from handlers.jobs.redrive import Letter
+    from handlers.jobs.lifecycle.dead_letters import Letter
+    from handlers.jobs.words.ports import Delivery
 
 DEAD = Lane.SMALL
 
@@ -66,7 +66,7 @@ def failed(world: MemoryWorld, subject: str) -> Job:
 
 def broken(world: MemoryWorld, subject: str) -> Job:
     job = dead(world, subject)
-    world.store.transact("break", [Update(items.job_key(job.id), set={"params": 7})])
+    world.store.transact("break", [Update(control_table.job_key(job.id), set={"params": 7})])
     return job
 
 
@@ -115,7 +115,7 @@ def test_what_is_refused_stays_and_the_exit_status_says_so(world: MemoryWorld) -
 
 def test_a_letter_that_cannot_be_settled_keeps_no_other(world: MemoryWorld) -> None:
     ran, never = failed(world, "a"), dead(world, "b")
-    lease = items.lease_key(TENANT, "a")
+    lease = control_table.lease_key(TENANT, "a")
     world.store.transact("break", [Update(lease, set={"fence": "none"})])
     rows = shown(invoke("redrive", "--json"), status=1)
     assert {job: row["fate"] for job, row in rows.items()} == {
@@ -132,7 +132,7 @@ def test_letters_that_became_visible_meanwhile_are_shown_all_the_same(
 
     def slow(world: MemoryWorld, delivery: Delivery) -> Letter:
         world.runtime.sleep((dlq.LOOKING + 1) * 1000)
-        return look(world, delivery)
+        return read_letter(world, delivery)
 
     monkeypatch.setattr(dlq, "look", slow)
     job = dead(world, "a")

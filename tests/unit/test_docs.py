@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 from typer.main import get_command
 
-from handlers.jobs.states import EDGES
+from handlers.jobs.words.states import EDGES
 from scripts.cli import app
 
 ROOT: Final = Path(__file__).parents[2]

@@ -9,27 +9,30 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import BaseModel
 
-from handlers.jobs import control, effect_rows, effects
-from handlers.jobs.attempt import Worker
-from handlers.jobs.effects import Delivered
-from handlers.jobs.errors import Refused, Transient
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Change, EndReason, Job, Lane, Operation, Outcome, Waiting
-from handlers.jobs.outcomes import DeleteMessage
-from handlers.jobs.reading import read_job
-from handlers.jobs.recover import Recovery
-from handlers.jobs.requests import accept, parse
-from handlers.jobs.run import on_message
-from handlers.jobs.states import State
-from handlers.jobs.submit import Created, submit
+from handlers.jobs.effects.rows import replay_effect
+from handlers.jobs.effects.run import effect_of_item
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import DeleteMessage
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.lifecycle.submit import Created, submit
+from handlers.jobs.selection.request import accept, parse
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.words.effect import Delivered
+from handlers.jobs.words.errors import Refused, Transient
+from handlers.jobs.words.job import EndReason, Job, Lane, Waiting
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.operation import Change, Operation, Outcome
+from handlers.jobs.words.states import State
 from tests.support.world import SHORT, MemoryWorld, memory_world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from handlers.jobs.effects import Batch
-    from handlers.jobs.model import Fields
-    from handlers.jobs.store import Write
+    from handlers.jobs.words.effect import Batch
+    from handlers.jobs.words.operation import Fields
+    from handlers.jobs.words.writes import Write
 
 TENANT = "acme"
 
@@ -144,7 +147,7 @@ def test_an_effect_tried_too_often_is_parked_and_replayed_when_asked() -> None:
     recover(world, 3)
     assert now(world, job.id).state is State.SETTLING
     [row] = world.store.query_partition(f"JOB#{job.id}", sk_prefix="EFFECT#").found
-    effect_rows.unpark(world, effects.effect_from(row.item))
+    replay_effect(world, effect_of_item(row.item))
     recover(world, 2)
     ended = now(world, job.id)
     assert (ended.state, ended.effects_parked, ended.effects_done) == (State.SUCCEEDED, 0, 1)

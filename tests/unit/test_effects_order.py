@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 
 from handlers.effects.documents import document_id
 from handlers.effects.search_index import SearchIndex
-from handlers.jobs import effects
-from handlers.jobs.attempt import Worker
-from handlers.jobs.effects import FRESH, Batch, Delivered, Effect
-from handlers.jobs.model import Lane
-from handlers.jobs.outcomes import DeleteMessage
-from handlers.jobs.reading import read_job
-from handlers.jobs.recover import Recovery
-from handlers.jobs.requests import accept, parse
-from handlers.jobs.run import on_message
-from handlers.jobs.states import State
-from handlers.jobs.store import Key, Put, Table
-from handlers.jobs.submit import Created, submit
+from handlers.jobs.effects.run import FRESH, run_effect
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import DeleteMessage
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.lifecycle.submit import Created, submit
+from handlers.jobs.selection.request import accept, parse
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.words.effect import Batch, Delivered, Effect, EffectRun
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Key, Put, Table
 from tests.support.index_model import REMEMBERED, Engine
 from tests.support.search import Transport, sink_over
 from tests.support.world import MemoryWorld, memory_world
@@ -31,7 +31,8 @@ from tests.support.world import MemoryWorld, memory_world
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from handlers.jobs.model import Job, Record
+    from handlers.jobs.words.job import Job
+    from handlers.jobs.words.operation import Record
 
 TENANT: Final = "acme"
 IDS: Final = ("a", "b", "c")
@@ -67,8 +68,8 @@ class Case:
         todo = {"search_index": None}
         return Effect("job", 0, TENANT, "op", Lane.SMALL.value, versions, todo)
 
-    def run(self, effect: Effect) -> effects.Ran:
-        return effects.run(self.world, effect)
+    def run(self, effect: Effect) -> EffectRun:
+        return run_effect(self.world, effect)
 
     def agrees(self) -> None:
         records = {id_: self.record(id_) for id_ in IDS}

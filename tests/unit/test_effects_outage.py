@@ -9,26 +9,27 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from handlers.jobs import control
-from handlers.jobs.attempt import Worker
-from handlers.jobs.effects import Batch, Delivered
-from handlers.jobs.errors import ReceiptExpired, Transient
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import EndReason, Job, Lane, Record
-from handlers.jobs.outcomes import act
-from handlers.jobs.reading import read_job
-from handlers.jobs.recover import Recovery
-from handlers.jobs.requests import accept, parse
-from handlers.jobs.run import on_message
-from handlers.jobs.states import State
-from handlers.jobs.submit import Created, submit
-from handlers.jobs.timing import MINUTE, SECOND
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import apply_decision
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.lifecycle.submit import Created, submit
+from handlers.jobs.selection.request import accept, parse
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.words.effect import Batch, Delivered
+from handlers.jobs.words.errors import ReceiptExpired, Transient
+from handlers.jobs.words.job import EndReason, Job, Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.operation import Record
+from handlers.jobs.words.states import State
+from handlers.jobs.words.timing import MINUTE, SECOND
 from infra.settings import PRODUCTION_TIMING
 from tests.support.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
-    from handlers.jobs.ports import RecordStore, World
-    from handlers.jobs.store import Value, Write
+    from handlers.jobs.words.ports import RecordStore, World
+    from handlers.jobs.words.writes import Value, Write
 
 HIT: Final = "hit"
 OTHER: Final = "other"
@@ -108,7 +109,7 @@ class Shop:
             for delivery in queue.receive(1, 1):
                 decision = on_message(self.world, delivery, Worker(f"w-{delivery.receipt}"))
                 try:
-                    act(queue, delivery, decision)
+                    apply_decision(queue, delivery, decision)
                 except ReceiptExpired:
                     continue
 

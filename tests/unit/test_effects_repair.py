@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from handlers.jobs.model import Lane
-from handlers.jobs.reading import read_job
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.words.job import Lane
 from handlers.settings import WorkSettings
 from infra.settings import PRODUCTION_TIMING
 from scripts.commands import drift as command

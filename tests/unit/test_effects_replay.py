@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs import replay as replaying
-from handlers.jobs.control import NoSuchJob, NotPossible
-from handlers.jobs.model import Job
-from handlers.jobs.replay import of_all, of_job, replay, unpark
-from handlers.jobs.states import State
+from handlers.jobs.lifecycle import replay_effects
+from handlers.jobs.lifecycle.control import NoSuchJob, NotPossible
+from handlers.jobs.lifecycle.replay_effects import (
+    open_effects_of_all,
+    open_effects_of_job,
+    replay_effects,
+    replay_one,
+)
+from handlers.jobs.words.job import Job
+from handlers.jobs.words.states import State
 from handlers.web.views import effects
 from tests.unit.test_effects import TENANT, Index, a_world, now, recover, run_job
 
@@ -28,7 +33,7 @@ def parked(count: int = 12) -> tuple[MemoryWorld, Index, Job]:
 
 def test_what_was_given_up_is_listed_with_the_reason() -> None:
     world, _, job = parked()
-    for listed in (list(of_job(world, job.id)), list(of_all(world))):
+    for listed in (list(open_effects_of_job(world, job.id)), list(open_effects_of_all(world))):
         assert {undone.effect.position for undone in listed} == {0, 5, 10}
         assert all(undone.effect.parked and undone.error == "index: down" for undone in listed)
         assert all(0 < undone.since <= world.runtime.now() for undone in listed)
@@ -38,7 +43,7 @@ def test_what_was_given_up_is_listed_with_the_reason() -> None:
 def test_a_replay_ends_the_job() -> None:
     world, index, job = parked()
     index.failures = 0
-    again = replay(world, TENANT, job.id)
+    again = replay_effects(world, TENANT, job.id)
     assert isinstance(again, Job)
     assert (again.state, again.effects_open, again.effects_parked) == (State.SETTLING, 3, 0)
     assert again.waiting_reason is None
@@ -46,13 +51,13 @@ def test_a_replay_ends_the_job() -> None:
     ended = now(world, job.id)
     assert (ended.state, ended.effects_done) == (State.SUCCEEDED, 3)
     assert len(index.documents) == 12
-    assert list(of_all(world)) == []
+    assert list(open_effects_of_all(world)) == []
     assert effects(ended) == {"open": 0, "done": 3, "parked": 0, "refused": 0}
 
 
 def test_a_replay_that_fails_again_is_parked_again_after_as_many_tries() -> None:
     world, _, job = parked(4)
-    assert isinstance(replay(world, TENANT, job.id), Job)
+    assert isinstance(replay_effects(world, TENANT, job.id), Job)
     recover(world, 1)
     assert now(world, job.id).effects_open == 1
     recover(world, 5)
@@ -60,30 +65,30 @@ def test_a_replay_that_fails_again_is_parked_again_after_as_many_tries() -> None
 
 
 def test_one_call_puts_back_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replaying, "MAX_REPLAYED", 2)
+    monkeypatch.setattr(replay_effects, "MAX_REPLAYED", 2)
     world, _, job = parked()
-    first = replay(world, TENANT, job.id)
+    first = replay_effects(world, TENANT, job.id)
     assert isinstance(first, Job)
     assert (first.effects_open, first.effects_parked) == (2, 1)
-    second = replay(world, TENANT, job.id)
+    second = replay_effects(world, TENANT, job.id)
     assert isinstance(second, Job)
     assert second.effects_parked == 0
 
 
 def test_nothing_parked_is_said_and_other_tenants_have_no_such_job() -> None:
     world, _, job = parked()
-    assert isinstance(replay(world, "another", job.id), NoSuchJob)
-    assert isinstance(replay(world, TENANT, "0" * 32), NoSuchJob)
-    assert isinstance(replay(world, TENANT, job.id), Job)
-    refused = replay(world, TENANT, job.id)
+    assert isinstance(replay_effects(world, "another", job.id), NoSuchJob)
+    assert isinstance(replay_effects(world, TENANT, "0" * 32), NoSuchJob)
+    assert isinstance(replay_effects(world, TENANT, job.id), Job)
+    refused = replay_effects(world, TENANT, job.id)
     assert isinstance(refused, NotPossible)
     assert refused.why == "none of its effects is parked"
 
 
 def test_two_at_once_count_it_once() -> None:
     world, _, job = parked(4)
-    [undone] = of_job(world, job.id)
-    assert [unpark(world, undone.effect) for _ in range(2)] == [True, False]
+    [undone] = open_effects_of_job(world, job.id)
+    assert [replay_one(world, undone.effect) for _ in range(2)] == [True, False]
     assert now(world, job.id).effects_open == 1
 
 

@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from handlers.effects.documents import document, document_id
 from handlers.effects.search_client import Connection, search_client
 from handlers.effects.search_index import MAX_BODY, SearchIndex
-from handlers.jobs.effects import Batch, Projection
-from handlers.jobs.errors import Transient
-from handlers.jobs.model import Record
-from handlers.jobs.record_schema import RecordSchema
+from handlers.jobs.words.effect import Batch, Projection
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.operation import Record
+from handlers.jobs.words.record_schema import RecordSchema
 from handlers.memory.runtime import START, ManualRuntime
 from tests.support.search import Reply, Request, Transport, sink_over
 
 if TYPE_CHECKING:
-    from handlers.jobs.store import Value
+    from handlers.jobs.words.writes import Value
 
 TENANT: Final = "acme"
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from handlers.bootstrap import sinks_of
-from handlers.jobs.record_schema import RecordSchema
+from handlers.jobs.words.record_schema import RecordSchema
 from handlers.memory.runtime import ManualRuntime
 from handlers.settings import EffectSettings
 

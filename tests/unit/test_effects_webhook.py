@@ -12,10 +12,10 @@ from handlers.effects.notice import notice
 from handlers.effects.replies import retry_after_ms
 from handlers.effects.secret import KEPT, Secret
 from handlers.effects.webhook import Webhook, signature
-from handlers.jobs.effects import Batch, Projection
-from handlers.jobs.errors import Transient
-from handlers.jobs.limits import MAX_CHUNK
-from handlers.jobs.model import Record
+from handlers.jobs.words.effect import Batch, Projection
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.limits import MAX_CHUNK
+from handlers.jobs.words.operation import Record
 from handlers.memory.runtime import ManualRuntime
 
 if TYPE_CHECKING:

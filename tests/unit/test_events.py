@@ -11,28 +11,30 @@ import pytest
 
 from handlers.effects.addresses import problem_of
 from handlers.effects.lifecycle import REST, AddressListener, BusListener
-from handlers.jobs import control, items
-from handlers.jobs.attempt import Worker
-from handlers.jobs.errors import Transient
-from handlers.jobs.events import ADDRESS, EVENT_BUS, Happened, JobEvent, NotTaken, row_key
-from handlers.jobs.limits import Limits
-from handlers.jobs.measures import Measure
-from handlers.jobs.model import Job, Lane
-from handlers.jobs.outcomes import act
-from handlers.jobs.preview import preview
-from handlers.jobs.reading import read_job
-from handlers.jobs.recover import Recovery
-from handlers.jobs.requests import BadRequest, Unprocessable, accept, parse
-from handlers.jobs.run import on_message
-from handlers.jobs.states import State
-from handlers.jobs.submit import Created, submit
-from handlers.jobs.tenants import set_slots
+from handlers.jobs.events.rows import row_key
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import apply_decision
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.lifecycle.submit import Created, submit
+from handlers.jobs.selection.preview import preview
+from handlers.jobs.selection.request import BadRequest, Unprocessable, accept, parse
+from handlers.jobs.storage import control_table
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.transitions.quotas import set_slots
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.event import ADDRESS, EVENT_BUS, EventType, JobEvent, NotTaken
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.metrics import Metric
+from handlers.jobs.words.states import State
 from handlers.memory.runtime import ManualRuntime
 from tests.support.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
-    from handlers.jobs.ports import Listener
-    from handlers.jobs.requests import Accepted
+    from handlers.jobs.selection.request import Accepted
+    from handlers.jobs.words.ports import Listener
 
 TENANT: Final = "acme"
 HOOK: Final = "https://example.org/jobs"
@@ -87,7 +89,7 @@ def new_job(world: MemoryWorld, subject: str = "s", **more: Any) -> Job:
 
 def work(world: MemoryWorld) -> None:
     [delivery] = world.queues[Lane.SMALL].receive(1, 0)
-    act(world.queues[Lane.SMALL], delivery, on_message(world, delivery, Worker("w")))
+    apply_decision(world.queues[Lane.SMALL], delivery, on_message(world, delivery, Worker("w")))
 
 
 def recover(world: MemoryWorld, ear: Listener | None = None, seconds: int = 60) -> None:
@@ -152,7 +154,7 @@ def test_a_held_job_is_created_held_and_then_admitted() -> None:
     held = new_job(world, "s2")
     work(world)
     mine = [event for event in bus.heard if event.job_id == held.id]
-    assert [event.what for event in mine] == [Happened.CREATED, Happened.ADMITTED]
+    assert [event.what for event in mine] == [EventType.CREATED, EventType.ADMITTED]
     reasons = [json.loads(event.detail)["job"].get("waiting_reason") for event in mine]
     assert reasons == ["tenant_limit", None]
 
@@ -163,7 +165,7 @@ def test_only_the_first_attempt_is_a_start() -> None:
     new_job(world)
     [delivery] = world.queues[Lane.SMALL].receive(1, 0)
     stopped = Worker("w", stopping=lambda: True)
-    act(world.queues[Lane.SMALL], delivery, on_message(world, delivery, stopped))
+    apply_decision(world.queues[Lane.SMALL], delivery, on_message(world, delivery, stopped))
     work(world)
     assert bus.said == ["created", "started", "ended"]
 
@@ -175,7 +177,7 @@ def test_a_retried_job_ends_twice_with_two_keys() -> None:
     work(world)
     control.retry(world, TENANT, job.id)
     work(world)
-    ended = [event for event in bus.heard if event.what is Happened.ENDED]
+    ended = [event for event in bus.heard if event.what is EventType.ENDED]
     assert len({event.key for event in ended}) == 2
     assert ended[0].fence < ended[1].fence
 
@@ -217,7 +219,7 @@ def test_an_event_is_tried_later_and_later_and_parked_at_last() -> None:
     [row] = rows(world)
     assert row["parked"] is True
     assert row["last_error"] == "down"
-    assert world.telemetry.total(Measure.EVENTS_PARKED) == 1
+    assert world.telemetry.total(Metric.EVENTS_PARKED) == 1
 
 
 def test_what_is_refused_for_good_is_parked_at_once() -> None:
@@ -340,7 +342,7 @@ def test_a_deployment_that_tells_no_addresses_says_so() -> None:
 
 
 def event(**changed: Any) -> JobEvent:
-    made = JobEvent("j", TENANT, "small", 7, Happened.ENDED, EVENT_BUS, None, '{"key":"k"}')
+    made = JobEvent("j", TENANT, "small", 7, EventType.ENDED, EVENT_BUS, None, '{"key":"k"}')
     return replace(made, **changed)
 
 
@@ -395,5 +397,5 @@ def test_a_name_that_points_inside_is_not_called(address: str) -> None:
 
 
 def test_rows_of_one_job_lie_beside_it() -> None:
-    assert row_key(event()) == items.event_key("j", 7, "ended", EVENT_BUS)
-    assert row_key(event()).pk == items.job_key("j").pk
+    assert row_key(event()) == control_table.event_key("j", 7, "ended", EVENT_BUS)
+    assert row_key(event()).pk == control_table.job_key("j").pk

@@ -9,29 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from handlers.jobs import items
-from handlers.jobs.attempt import Worker
-from handlers.jobs.errors import Transient
-from handlers.jobs.events import Happened
-from handlers.jobs.messages import message_for
-from handlers.jobs.model import Job, Lane
-from handlers.jobs.run import on_message
-from handlers.jobs.store import Update
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.storage import control_table
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.event import EventType
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.messages import message_for
+from handlers.jobs.words.writes import Update
 from handlers.memory.job_store import MemoryStore
 
 from .test_events import HOOK, TENANT, Ear, new_job, recover, rows, work, world_of
 
 if TYPE_CHECKING:
-    from handlers.jobs.store import Write
+    from handlers.jobs.words.writes import Write
     from tests.support.world import MemoryWorld
 
 
 def damaged(world: MemoryWorld, job: Job, **attributes: Any) -> None:
-    world.store.transact("break", [Update(items.job_key(job.id), set=attributes)])
+    world.store.transact("break", [Update(control_table.job_key(job.id), set=attributes)])
 
 
 def ended_of(listener: Ear) -> list[dict[str, Any]]:
-    ended = [event for event in listener.heard if event.what is Happened.ENDED]
+    ended = [event for event in listener.heard if event.what is EventType.ENDED]
     return [json.loads(event.detail)["job"] for event in ended]
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from handlers.jobs import items
-from handlers.jobs.errors import Transient
-from handlers.jobs.events import ADDRESS, EVENT_BUS, NotTaken, row_key
-from handlers.jobs.limits import Limits
-from handlers.jobs.store import Delete
-from handlers.jobs.telling import unpark, untold_of_all, untold_of_job
+from handlers.jobs.events.delivery import replay_event, undelivered_of_all, undelivered_of_job
+from handlers.jobs.events.rows import row_key
+from handlers.jobs.storage import control_table
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.event import ADDRESS, EVENT_BUS, NotTaken
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.writes import Delete
 from tests.unit.test_events import HOOK, Ear, new_job, recover, rows, world_of
 
 if TYPE_CHECKING:
@@ -29,13 +30,13 @@ def parked(count: int = 1, ear: Ear | None = None) -> tuple[MemoryWorld, Ear]:
 def test_what_was_given_up_is_listed_with_the_reason() -> None:
     world, _ = parked(5)
     job = new_job(world, "another", notify={"url": HOOK})
-    everybody = list(untold_of_all(world))
+    everybody = list(undelivered_of_all(world))
     assert sum(untold.parked for untold in everybody) == 5
     assert {(u.error, u.event.listener) for u in everybody if u.parked} == {
         ("answered 410", EVENT_BUS)
     }
     assert all(0 < untold.since <= world.runtime.now() for untold in everybody if untold.parked)
-    mine = list(untold_of_job(world, job.id))
+    mine = list(undelivered_of_job(world, job.id))
     assert [(u.event.listener, u.event.to, u.parked) for u in mine] == [
         (ADDRESS, HOOK, False),
         (EVENT_BUS, None, False),
@@ -46,12 +47,12 @@ def test_a_replay_tells_it_and_leaves_no_row() -> None:
     world, bus = parked(3)
     bus.fails = None
     before = len(bus.heard)
-    assert all(unpark(world, untold.event) for untold in list(untold_of_all(world)))
-    assert not any(untold.parked for untold in untold_of_all(world))
+    assert all(replay_event(world, untold.event) for untold in list(undelivered_of_all(world)))
+    assert not any(untold.parked for untold in undelivered_of_all(world))
     recover(world, seconds=0)
     assert len(bus.heard) - before == 3
     assert not rows(world)
-    assert list(untold_of_all(world)) == []
+    assert list(undelivered_of_all(world)) == []
 
 
 def test_a_replay_that_fails_again_is_parked_again_after_as_many_tries() -> None:
@@ -61,9 +62,9 @@ def test_a_replay_that_fails_again_is_parked_again_after_as_many_tries() -> None
     for _ in range(6):
         recover(world, seconds=1000)
     asked = bus.asked
-    [untold] = untold_of_all(world)
+    [untold] = undelivered_of_all(world)
     world.runtime.sleep(3_600_000)
-    assert unpark(world, untold.event)
+    assert replay_event(world, untold.event)
     [row] = rows(world)
     # As long as a new one: what was left of the parked row's time may be over at the next try.
     now = world.runtime.now() // 1000
@@ -71,7 +72,7 @@ def test_a_replay_that_fails_again_is_parked_again_after_as_many_tries() -> None
     for _ in range(6):
         recover(world, seconds=1000)
     assert bus.asked - asked == 3
-    [again] = untold_of_all(world)
+    [again] = undelivered_of_all(world)
     assert (again.parked, again.error) == (True, "down")
 
 
@@ -81,18 +82,18 @@ def test_recovery_leaves_what_is_parked_alone() -> None:
     recover(world, seconds=100_000)
     assert bus.asked == asked
     [row] = rows(world)
-    assert str(row["due_pk"]).startswith(items.PARKED_EVENT)
+    assert str(row["due_pk"]).startswith(control_table.PARKED_EVENT)
 
 
 def test_two_at_once_tell_it_once() -> None:
     world, _ = parked()
-    [untold] = untold_of_all(world)
-    assert [unpark(world, untold.event) for _ in range(2)] == [True, False]
+    [untold] = undelivered_of_all(world)
+    assert [replay_event(world, untold.event) for _ in range(2)] == [True, False]
 
 
 def test_one_whose_history_is_over_meanwhile_does_not_come_back() -> None:
     world, _ = parked()
-    [untold] = untold_of_all(world)
+    [untold] = undelivered_of_all(world)
     world.store.transact("expired", [Delete(row_key(untold.event))])
-    assert not unpark(world, untold.event)
+    assert not replay_event(world, untold.event)
     assert not rows(world)

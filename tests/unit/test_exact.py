@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from handlers.jobs.exact import MAX_NESTED, NotJson, exact_loads
+from handlers.jobs.words.exact_json import MAX_NESTED, NotJson, exact_loads
 
 
 def nested(levels: int) -> str:

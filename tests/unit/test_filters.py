@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from handlers.jobs.filters import Filter, matches
-from handlers.jobs.limits import MAX_FILTER_CONDITIONS, MAX_FILTER_VALUES
-from handlers.jobs.values import number
+from handlers.jobs.words.filters import Filter, matches
+from handlers.jobs.words.limits import MAX_FILTER_CONDITIONS, MAX_FILTER_VALUES
+from handlers.jobs.words.stored_values import number
 
 if TYPE_CHECKING:
-    from handlers.jobs.store import Value
+    from handlers.jobs.words.writes import Value
 
 
 def one(field: str, op: str, value: object) -> Filter:

@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from handlers.jobs import control, items, submit, transactions
-from handlers.jobs.attempt import Worker
-from handlers.jobs.errors import OutcomeUnknown
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Job, Lane
-from handlers.jobs.outcomes import act
-from handlers.jobs.recover import Recovery
-from handlers.jobs.run import on_message
-from handlers.jobs.settle import carry_out
-from handlers.jobs.states import State
-from handlers.jobs.store import Update
-from handlers.jobs.submit import Created
-from handlers.jobs.timing import ms
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import apply_decision
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle import control, submit
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.lifecycle.submit import Created
+from handlers.jobs.storage import control_table
+from handlers.jobs.storage.transaction import execute
+from handlers.jobs.transitions.attempt import begin_attempt
+from handlers.jobs.words.errors import OutcomeUnknown
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.states import State
+from handlers.jobs.words.timing import ms
+from handlers.jobs.words.writes import Update
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.record_store import MemoryRecordStore
 from tests.support.world import SHORT, MemoryWorld
@@ -31,8 +33,8 @@ from .test_tenants import TENANT, ask, made, now, work, world_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from handlers.jobs.ports import Store
-    from handlers.jobs.store import Write
+    from handlers.jobs.words.ports import Store
+    from handlers.jobs.words.writes import Write
 
 ONE: Final = Limits(tenant_slots_small=1, tenant_slots_bulk=1, small_max_items=10, chunk_size=10)
 LOST: Final = ms(SHORT.bulk.lease_ttl + SHORT.bulk.visibility)
@@ -43,13 +45,13 @@ Way = Callable[[MemoryWorld, Job], None]
 
 def begun(world: MemoryWorld, job: Job) -> Job:
     """A worker begins it and is not heard of again."""
-    transaction, after = transactions.begin(world, job, worker="dies", receipt="r", expired=None)
-    carry_out(world, transaction, applied=lambda: False)
+    transaction, after = begin_attempt(world, job, worker="dies", receipt="r", expired=None)
+    execute(world, transaction, applied=lambda: False)
     return after
 
 
 def change(world: MemoryWorld, job: Job, **attributes: object) -> None:
-    update = Update(items.job_key(job.id), set=attributes)  # type: ignore[arg-type]  # values of items
+    update = Update(control_table.job_key(job.id), set=attributes)  # type: ignore[arg-type]  # values of items
     world.store.transact("break", [update])
 
 
@@ -58,7 +60,7 @@ def until_left(world: MemoryWorld, job: Job) -> None:
     held."""
 
     def dealt_with() -> bool:
-        item = world.store.get(items.job_key(job.id)) or {}
+        item = world.store.get(control_table.job_key(job.id)) or {}
         return item["state"] in {"PAUSED", "CANCELLED", "FAILED"}
 
     Recovery(world, dealt_with).run()
@@ -79,7 +81,7 @@ def beside(world: MemoryWorld, lane: Lane, act_: Callable[[], object]) -> None:
     store._items, store._lock = world.store._items, world.store._lock
     here = replace(world, store=store, records=MemoryRecordStore(store))
     [delivery] = world.queues[lane].receive(1, 0)
-    act(world.queues[lane], delivery, on_message(here, delivery, Worker("w")))
+    apply_decision(world.queues[lane], delivery, on_message(here, delivery, Worker("w")))
 
 
 # --- the ways ---------------------------------------------------------------------------------
@@ -142,7 +144,7 @@ def is_out_of_attempts(world: MemoryWorld, job: Job) -> None:
 
 def is_superseded(world: MemoryWorld, job: Job) -> None:
     begun(world, job)
-    key = items.lease_key(job.tenant, job.subject)
+    key = control_table.lease_key(job.tenant, job.subject)
     world.store.transact("supersede", [Update(key, set={"job_id": "another"})])
     work(world, job.lane)
 
@@ -198,7 +200,7 @@ def test_a_promoted_job_leaves_its_slot_of_the_small_lane() -> None:
     waits = made(world, "waits")
     [delivery] = world.queues[Lane.SMALL].receive(1, 0)
     hurried = Worker("w", deadline=world.runtime.now())
-    act(world.queues[Lane.SMALL], delivery, on_message(world, delivery, hurried))
+    apply_decision(world.queues[Lane.SMALL], delivery, on_message(world, delivery, hurried))
     assert not now(world, waits).held
 
 

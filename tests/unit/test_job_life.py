@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs import control, items
-from handlers.jobs.attempt import Worker
-from handlers.jobs.errors import Transient
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import EndReason, Job, Lane, Record
-from handlers.jobs.outcomes import DeleteMessage, KeepMessage
-from handlers.jobs.reading import read_job, read_lease
-from handlers.jobs.recover import Recovery
-from handlers.jobs.requests import accept, parse
-from handlers.jobs.run import on_message
-from handlers.jobs.states import State
-from handlers.jobs.submit import Busy, Created, Outcome, submit
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.lifecycle.submit import Busy, Created, SubmitResult, submit
+from handlers.jobs.selection.request import accept, parse
+from handlers.jobs.storage import control_table
+from handlers.jobs.storage.control_table import read_job, read_lease
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.job import EndReason, Job, Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.operation import Record
+from handlers.jobs.words.states import State
 from handlers.memory.lane_queue import MemoryLaneQueue
 from handlers.memory.record_store import MemoryRecordStore
 from tests.support.world import MemoryWorld, memory_world
@@ -27,9 +29,9 @@ from tests.support.world import MemoryWorld, memory_world
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from handlers.jobs.messages import Message
-    from handlers.jobs.outcomes import Decision
-    from handlers.jobs.ports import Delivery
+    from handlers.jobs.execution.decisions import Decision
+    from handlers.jobs.words.messages import Message
+    from handlers.jobs.words.ports import Delivery
     from handlers.memory.job_store import MemoryStore
     from handlers.memory.runtime import ManualRuntime
 
@@ -44,7 +46,7 @@ def new_job(world: MemoryWorld, ids: list[str], subject: str = "products", **mor
 
 def create(
     world: MemoryWorld, ids: list[str], subject: str = "products", **more: object
-) -> Outcome:
+) -> SubmitResult:
     body = {
         "operation": "adjust_number",
         "subject": subject,
@@ -111,7 +113,7 @@ def test_a_job_changes_every_record_once_and_frees_everything(count: int, lane: 
     lease = read_lease(world, ended)
     assert lease is not None
     assert lease.job_id is None
-    assert world.store.get(items.slots_key(TENANT, lane)) == {"in_flight": 0}
+    assert world.store.get(control_table.slots_key(TENANT, lane)) == {"in_flight": 0}
     assert not world.payloads.names()
     assert not world.queues[lane].snapshot()
 
@@ -171,7 +173,7 @@ def test_a_small_job_out_of_time_goes_on_in_the_bulk_lane() -> None:
     run_next(world, Lane.BULK)
     assert now(world, job).state is State.SUCCEEDED
     for lane in Lane:
-        assert world.store.get(items.slots_key(TENANT, lane)) == {"in_flight": 0}
+        assert world.store.get(control_table.slots_key(TENANT, lane)) == {"in_flight": 0}
 
 
 def test_cancel_pause_resume_and_retry() -> None:
@@ -213,7 +215,7 @@ def test_jobs_over_the_tenants_limit_are_held_and_admitted_in_order() -> None:
     for job in jobs:
         run_next(world, Lane.SMALL)
         assert now(world, job).state is State.SUCCEEDED
-    assert world.store.get(items.slots_key(TENANT, Lane.SMALL)) is not None
+    assert world.store.get(control_table.slots_key(TENANT, Lane.SMALL)) is not None
 
 
 def test_recovery_sends_what_the_fast_path_did_not() -> None:

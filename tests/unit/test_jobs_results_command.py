@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handlers.jobs.results import Outcome
+from handlers.jobs.results.items import ItemOutcome
 from scripts.client import Client, ItemView, NotDownloaded, ReportView
 from scripts.commands import results
 from tests.unit.test_jobs_command import invoke, words
@@ -41,7 +41,7 @@ def test_items_are_listed_for_programs(asked: list[str]) -> None:
         {"outcome": "skipped", "id": "7", "reason": "already there"},
         {"outcome": "refused", "id": "8", "reason": "400", "sink": "webhook"},
     ]
-    assert asked == list(Outcome)
+    assert asked == list(ItemOutcome)
 
 
 def test_items_are_listed_for_people(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ import pytest
 from typer.main import get_command
 from typer.testing import Result
 
-from handlers.jobs.requests import JobRequest
-from handlers.jobs.sizes import BODY
+from handlers.jobs.selection.request import JobRequest
+from handlers.jobs.words.limits import MAX_BODY_BYTES
 from handlers.web.routes import ROUTES
 from scripts.cli import app
 from scripts.client import ApiProblem, Client, JobPreview, JobView, NewJob, NewUpload
@@ -211,14 +211,16 @@ def test_a_body_is_filled_to_its_last_byte(
 ) -> None:
     """Everything in it counts, not only the ids."""
     count = 7800
-    room = BODY - len(body_of(count, '{"note": ""}').json_body())
+    room = MAX_BODY_BYTES - len(body_of(count, '{"note": ""}').json_body())
     params = json.dumps({"note": "x" * (room - spare)})
     ids = body_of(count, params).ids
     assert ids is not None
     result = submit_file(tmp_path / "ids", "\n".join(ids), "--params", params)
     assert result.exit_code == 0, result.output
     assert len(api.files) == uploads
-    assert len(api.jobs[0].json_body()) == BODY if not uploads else api.jobs[0].ids is None
+    assert (
+        len(api.jobs[0].json_body()) == MAX_BODY_BYTES if not uploads else api.jobs[0].ids is None
+    )
 
 
 def problem(field_: str | None, status: int = 413) -> ApiProblem:

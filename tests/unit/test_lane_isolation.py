@@ -8,8 +8,8 @@ from decimal import Decimal
 
 import pytest
 
-from handlers.jobs.model import Lane
-from handlers.jobs.states import State
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.states import State
 from scripts.demo.report import gain, shared_queue
 from scripts.load.drive import Run
 from scripts.load.ledger import JobRow

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.jobs.model import Lane
-from handlers.jobs.states import State
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.states import State
 from scripts.load.ledger import JobRow
 from scripts.load.measures import (
     Arrival,

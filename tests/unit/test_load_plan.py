@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from handlers.jobs.limits import Limits
+from handlers.jobs.words.limits import Limits
 from scripts.load.plan import Load, plan
 from scripts.local.airports import airports_by_tenant
 

@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from handlers.jobs.model import Lane
-from handlers.jobs.states import State
-from handlers.jobs.store import Item
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Item
 from scripts.load.ledger import JobRow, RecordRow
 from scripts.load.plan import Planned
 from scripts.load.truth import Key, Ran, compare

@@ -11,21 +11,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.jobs.messages import VERSION, Message, Pointer, Unreadable, group_of, read
-from handlers.jobs.model import Lane
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.messages import (
+    MESSAGE_VERSION,
+    Message,
+    Pointer,
+    UnreadableMessage,
+    group_of,
+    read_pointer,
+)
 
-GOOD: dict[str, Any] = {"version": VERSION, "job_id": "j1", "lane": "small"}
+GOOD: dict[str, Any] = {"version": MESSAGE_VERSION, "job_id": "j1", "lane": "small"}
 
 
 @given(st.text(min_size=1), st.sampled_from(Lane))
 def test_what_is_sent_reads_back(job_id: str, lane: Lane) -> None:
-    assert read(Message(job_id, lane, "group").body) == Pointer(job_id, lane)
+    assert read_pointer(Message(job_id, lane, "group").body) == Pointer(job_id, lane)
 
 
 def test_a_body_is_a_pointer_and_nothing_else() -> None:
     body = json.loads(Message("j1", Lane.BULK, "group").body)
 
-    assert body == {"version": VERSION, "job_id": "j1", "lane": "bulk"}
+    assert body == {"version": MESSAGE_VERSION, "job_id": "j1", "lane": "bulk"}
 
 
 @given(st.text(min_size=1), st.sampled_from(Lane))
@@ -34,7 +41,7 @@ def test_a_body_is_plain_ascii(job_id: str, lane: Lane) -> None:
 
 
 def test_fields_of_a_later_minor_change_are_ignored() -> None:
-    assert read(json.dumps({**GOOD, "more": 1})) == Pointer("j1", Lane.SMALL)
+    assert read_pointer(json.dumps({**GOOD, "more": 1})) == Pointer("j1", Lane.SMALL)
 
 
 @pytest.mark.parametrize(
@@ -51,15 +58,15 @@ def test_fields_of_a_later_minor_change_are_ignored() -> None:
         (json.dumps({**GOOD, "version": "1"}), "version '1', not 1"),
         (json.dumps({**GOOD, "job_id": ""}), "no job_id"),
         (json.dumps({**GOOD, "job_id": 7}), "no job_id"),
-        (json.dumps({"version": VERSION, "lane": "small"}), "no job_id"),
+        (json.dumps({"version": MESSAGE_VERSION, "lane": "small"}), "no job_id"),
         (json.dumps({**GOOD, "lane": "fast"}), "lane 'fast'"),
         (json.dumps({**GOOD, "lane": None}), "lane None"),
         (json.dumps({**GOOD, "lane": ["small"]}), "lane ['small']"),
     ],
 )
 def test_an_unreadable_body_says_why(body: str, reason: str) -> None:
-    with pytest.raises(Unreadable) as caught:
-        read(body)
+    with pytest.raises(UnreadableMessage) as caught:
+        read_pointer(body)
 
     assert str(caught.value) == reason
 
@@ -72,8 +79,8 @@ def test_an_unreadable_body_says_why(body: str, reason: str) -> None:
     ).map(json.dumps)
 )
 def test_no_body_raises_anything_else(body: str) -> None:
-    with suppress(Unreadable):
-        assert read(body).job_id
+    with suppress(UnreadableMessage):
+        assert read_pointer(body).job_id
 
 
 @given(st.text(st.characters(codec="utf-8")))

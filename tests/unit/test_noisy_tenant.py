@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from handlers.jobs.model import Lane
-from handlers.jobs.states import State
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.states import State
 from scripts.load.ledger import JobRow
 from scripts.verify.noisy_tenant import Seen, all_succeeded, held, most_at_once, slots_kept
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from handlers import api
-from handlers.jobs.limits import Limits
-from handlers.jobs.requests import JobRequest
-from handlers.jobs.sizes import BODY
+from handlers.jobs.selection.request import JobRequest
+from handlers.jobs.words.limits import MAX_BODY_BYTES, Limits
 from handlers.web.document import packaged
 from handlers.web.openapi import document, text
 from handlers.web.routes import ROUTES
@@ -69,7 +68,10 @@ def test_both_limits_of_a_request_are_stated() -> None:
     made = document()
     ids = made["components"]["schemas"]["JobRequest"]["properties"]["ids"]
     assert ids["maxItems"] == Limits().max_inline_ids
-    assert f"{BODY:,} bytes" in made["paths"]["/v1/jobs"]["post"]["requestBody"]["description"]
+    assert (
+        f"{MAX_BODY_BYTES:,} bytes"
+        in made["paths"]["/v1/jobs"]["post"]["requestBody"]["description"]
+    )
 
 
 def test_either_scheme_opens_every_route() -> None:

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from handlers.jobs.model import Change, Fail, Skip
+from handlers.jobs.words.operation import Change, Fail, Skip
 from handlers.operations import all_operations
 from handlers.operations.adjust_number import AdjustNumber, adjust_number
 

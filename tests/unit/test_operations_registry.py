@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import BaseModel
 
-from handlers.jobs.model import Skip
+from handlers.jobs.words.operation import Skip
 from handlers.operations import Parameters, all_operations, operation, registry
 
 if TYPE_CHECKING:
-    from handlers.jobs.model import Fields, Outcome
+    from handlers.jobs.words.operation import Fields, Outcome
 
 
 @pytest.fixture(autouse=True)

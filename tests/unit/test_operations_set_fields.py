@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from handlers.jobs.model import Change, Skip
+from handlers.jobs.words.operation import Change, Skip
 from handlers.operations import all_operations
 from handlers.operations.set_fields import MAX_FIELDS, SetFields, set_fields
 

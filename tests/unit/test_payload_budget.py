@@ -11,10 +11,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from handlers.jobs import sizes
-from handlers.jobs.limits import INLINE_ID_BYTES, MAX_ID_BYTES, Limits
-from handlers.jobs.messages import Message
-from handlers.jobs.model import Lane
+from handlers.jobs.words import limits
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.limits import (
+    EVENT_RESERVE_BYTES,
+    GATEWAY_HEADERS,
+    INLINE_ID_BYTES,
+    MAX_BODY_BYTES,
+    MAX_ID_BYTES,
+    Limits,
+)
+from handlers.jobs.words.messages import Message
 from scripts.budget import event
 from scripts.budget.budget import body_of, budget, largest, request_of
 from scripts.budget.ids import like, of_length
@@ -37,8 +44,8 @@ def test_the_largest_request_is_as_large_as_it_can_be(length: int) -> None:
     assert {len(id_) for id_ in ids} == {length}
     size = len(body_of(ids).encode())
     one_more = len(body_of([*ids, "x" * length]).encode())
-    assert size <= sizes.BODY
-    assert one_more > sizes.BODY or len(ids) == LIMITS.max_inline_ids
+    assert size <= MAX_BODY_BYTES
+    assert one_more > MAX_BODY_BYTES or len(ids) == LIMITS.max_inline_ids
 
 
 def test_a_sample_counts_its_bytes_as_sent_and_as_escaped() -> None:
@@ -46,7 +53,7 @@ def test_a_sample_counts_its_bytes_as_sent_and_as_escaped() -> None:
     rows = {row.layer: row for row in found.rows}
     ids = list(islice(like(SAMPLE), found.max_ids))
     body = json.dumps(request_of(ids), ensure_ascii=False, separators=(",", ":"))
-    assert rows["body"].used == len(body.encode()) <= sizes.BODY
+    assert rows["body"].used == len(body.encode()) <= MAX_BODY_BYTES
     # In the event every quote of the body takes two bytes, and an emoji twelve.
     used = rows["lambda_event"].used or 0
     without = len(json.dumps(event.rest_event(""), separators=(",", ":")))
@@ -114,12 +121,12 @@ def test_a_transaction_is_all_its_items() -> None:
 def test_the_event_holds_as_many_header_bytes_as_the_gateway_takes() -> None:
     sent = event.rest_event("")["headers"]
     total = len(event.REQUEST_LINE) + sum(len(name) + len(value) for name, value in sent.items())
-    assert total == sizes.GATEWAY_HEADERS
-    assert event.event_bytes("") < sizes.EVENT_RESERVE
+    assert total == GATEWAY_HEADERS
+    assert event.event_bytes("") < EVENT_RESERVE_BYTES
 
 
 def test_it_says_when_a_layer_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "EVENT", 2_000_000)
+    monkeypatch.setattr(limits, "EVENT", 2_000_000)
     result = CliRunner().invoke(app, ["payload-budget"])
     assert result.exit_code == 1
     monkeypatch.undo()
@@ -148,5 +155,5 @@ def test_the_page_about_sizes_has_these_numbers() -> None:
         assert f"{row['limit']:,}" in page, row["layer"]
         if row["used"] is not None and row["layer"] not in rounded:
             assert f"{row['used']:,}" in page, row["layer"]
-    for number in (sizes.BODY, printed["max_ids"], run("--id-length", "256")["max_ids"]):
+    for number in (MAX_BODY_BYTES, printed["max_ids"], run("--id-length", "256")["max_ids"]):
         assert f"{number:,}" in page

@@ -9,14 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers.jobs import control, preparing, transactions
-from handlers.jobs.distinct import Distinct
-from handlers.jobs.errors import OutcomeUnknown, Transient
-from handlers.jobs.limits import PAYLOAD_BLOCK, Limits
-from handlers.jobs.model import Job, Lane
-from handlers.jobs.outcomes import DeleteMessage, KeepMessage
-from handlers.jobs.reading import read_lease
-from handlers.jobs.states import State
+from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
+from handlers.jobs.execution.id_list import write_id_list
+from handlers.jobs.lifecycle import control
+from handlers.jobs.selection.dedupe import DistinctIds
+from handlers.jobs.storage.control_table import read_lease
+from handlers.jobs.transitions.attempt import begin_attempt
+from handlers.jobs.words.errors import OutcomeUnknown, Transient
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.limits import PAYLOAD_BLOCK, Limits
+from handlers.jobs.words.states import State
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.payload_store import MemoryPayloadStore
 from handlers.memory.uploads import MemoryUploadStore
@@ -27,7 +29,7 @@ from tests.unit.test_selections import GROUP, grouped, jsonl, made, nothing_left
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from handlers.jobs.store import Write
+    from handlers.jobs.words.writes import Write
 
 BLOCKS = 4
 PADDED = PAYLOAD_BLOCK // 20
@@ -139,7 +141,7 @@ def test_a_cancel_between_the_last_block_and_the_transaction_is_followed() -> No
 def begin_elsewhere(world: MemoryWorld, job: Job) -> Job:
     """Another worker's attempt, as if this one's lease had run out."""
     found = now(world, job)
-    transaction, begun = transactions.begin(
+    transaction, begun = begin_attempt(
         world, found, worker="w2", receipt="r2", expired=read_lease(world, found)
     )
     world.store.transact("begin", list(transaction.writes.values()))
@@ -164,7 +166,7 @@ def test_a_replaced_workers_late_list_changes_nothing_of_the_new_ones() -> None:
 
     def taken_over() -> None:
         begun = begin_elsewhere(world, job)
-        prepared = preparing.prepare(world, begun, lambda _: None)
+        prepared = write_id_list(world, begun, lambda _: None)
         name = prepared.job.payload or ""
         lists[name] = world.payloads.read(name, 0, 10**9)
 
@@ -284,6 +286,6 @@ def test_whatever_interrupts_every_distinct_id_is_changed_once(
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=3), max_size=200))
 def test_repeats_are_dropped_exactly_and_in_order(ids: list[str]) -> None:
-    distinct = Distinct(iter(ids))
+    distinct = DistinctIds(iter(ids))
     assert list(distinct) == list(dict.fromkeys(ids))
     assert (distinct.total, distinct.duplicates) == (len(set(ids)), len(ids) - len(set(ids)))

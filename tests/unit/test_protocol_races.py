@@ -6,24 +6,29 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs import control, items, leaving, placing, submit, transactions
-from handlers.jobs.attempt import LOST, Worker, _Attempt
-from handlers.jobs.cleanup import release_if_held
-from handlers.jobs.effect_runner import EffectRunner
-from handlers.jobs.ending import end_job
-from handlers.jobs.errors import JobFailed, Refused, Transient
-from handlers.jobs.heartbeat import Heartbeat
-from handlers.jobs.leaving import Ending
-from handlers.jobs.model import EndReason, Job, Lane
-from handlers.jobs.reading import read_lease
-from handlers.jobs.states import State
+from handlers.jobs.effects.runner import EffectRunner
+from handlers.jobs.execution.attempt import LOST, Worker, _Attempt
+from handlers.jobs.execution.heartbeat import Heartbeat
+from handlers.jobs.lifecycle import control, submit
+from handlers.jobs.lifecycle.cleanup import release_if_held
+from handlers.jobs.lifecycle.finish import end_job
+from handlers.jobs.storage import control_table
+from handlers.jobs.storage.control_table import read_lease
+from handlers.jobs.transitions.attempt import begin_attempt, renew_lease
+from handlers.jobs.transitions.enqueue import dispatch_again, queued_job, requeue_job
+from handlers.jobs.transitions.finish import Ending
+from handlers.jobs.transitions.pause import pause_transaction, request_stop
+from handlers.jobs.transitions.release import Release, release_attempt
+from handlers.jobs.words.errors import JobFailed, Refused, Transient
+from handlers.jobs.words.job import EndReason, Job, Lane
+from handlers.jobs.words.states import State
 from tests.support.world import MemoryWorld, memory_world
 
 from .test_job_life import TENANT, fill, new_job, now, receive
 
 if TYPE_CHECKING:
-    from handlers.jobs.ports import Delivery
-    from handlers.jobs.transactions import Transaction
+    from handlers.jobs.storage.transaction import Transaction
+    from handlers.jobs.words.ports import Delivery
 
 
 def write(world: MemoryWorld, transaction: Transaction) -> None:
@@ -33,7 +38,7 @@ def write(world: MemoryWorld, transaction: Transaction) -> None:
 def begin(world: MemoryWorld, job: Job, worker: str = "w1") -> Job:
     """Begin an attempt; of a running job once its lease has expired."""
     lease = read_lease(world, job) if job.state is State.RUNNING else None
-    transaction, _ = transactions.begin(world, job, worker=worker, receipt="r", expired=lease)
+    transaction, _ = begin_attempt(world, job, worker=worker, receipt="r", expired=lease)
     write(world, transaction)
     return now(world, job)
 
@@ -47,8 +52,8 @@ def attempt_of(world: MemoryWorld, job: Job, delivery: Delivery, worker: str) ->
 def test_a_beat_that_arrives_late_gives_no_queued_job_an_expiry() -> None:
     world = memory_world()
     job = begin(world, new_job(world, fill(world, 3)))
-    late = transactions.beat(world, job)
-    let_go, _ = leaving.let_go(world, job, leaving.LettingGo(give_back=True))
+    late = renew_lease(world, job)
+    let_go, _ = release_attempt(world, job, Release(give_back=True))
     write(world, let_go)
     with pytest.raises(Refused):
         write(world, late)
@@ -60,9 +65,9 @@ def test_a_beat_that_arrives_late_gives_no_queued_job_an_expiry() -> None:
 def test_a_beat_that_arrives_late_gives_no_paused_job_an_expiry() -> None:
     world = memory_world()
     job = begin(world, new_job(world, fill(world, 3)))
-    late = transactions.beat(world, job)
-    write(world, leaving.ask(job, State.PAUSING))
-    paused, _ = leaving.pause(now(world, job))
+    late = renew_lease(world, job)
+    write(world, request_stop(job, State.PAUSING))
+    paused, _ = pause_transaction(now(world, job))
     write(world, paused)
     with pytest.raises(Refused):
         write(world, late)
@@ -73,7 +78,7 @@ def test_a_resume_that_arrives_twice_does_not_undo_a_later_pause() -> None:
     job = new_job(world, fill(world, 3))
     control.pause(world, TENANT, job.id)
     paused = now(world, job)
-    resume = placing.requeue(world, paused, placing.placed(world, paused, held=False), None)
+    resume = requeue_job(world, paused, queued_job(world, paused, held=False), None)
     write(world, resume)
     control.pause(world, TENANT, job.id)
     with pytest.raises(Refused):
@@ -123,7 +128,7 @@ def test_a_takeover_of_a_cancelled_job_leaves_a_note_to_delete_its_id_list(
     world = memory_world()
     ids = fill(world, 3)
     job = begin(world, new_job(world, ids))
-    write(world, leaving.ask(job, State.CANCELLING))
+    write(world, request_stop(job, State.CANCELLING))
     world.runtime.sleep(60_000)
     new_job(world, ids)
     old = now(world, job)
@@ -137,13 +142,13 @@ def test_a_dispatch_in_between_keeps_its_number_for_itself() -> None:
     job = begin(world, new_job(world, fill(world, 3)))
     lease = read_lease(world, job)
     assert lease is not None
-    write(world, placing.dispatch_again(world, job, lease)[0])
-    promote, _ = leaving.let_go(world, job, leaving.LettingGo(give_back=True, lane=Lane.BULK))
+    write(world, dispatch_again(world, job, lease)[0])
+    promote, _ = release_attempt(world, job, Release(give_back=True, lane=Lane.BULK))
     with pytest.raises(Refused):
         write(world, promote)
-    promote, after = leaving.let_go(
-        world, now(world, job), leaving.LettingGo(give_back=True, lane=Lane.BULK)
+    promote, after = release_attempt(
+        world, now(world, job), Release(give_back=True, lane=Lane.BULK)
     )
     write(world, promote)
-    assert world.store.get(items.dispatch_key(job.id, after.dispatches)) is not None
+    assert world.store.get(control_table.dispatch_key(job.id, after.dispatches)) is not None
     assert after.dispatches == job.dispatches + 2

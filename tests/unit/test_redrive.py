@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs import control, items
-from handlers.jobs.attempt import Worker
-from handlers.jobs.messages import Message, group_of
-from handlers.jobs.model import EndReason, Job, Lane
-from handlers.jobs.reading import read_job
-from handlers.jobs.redrive import Fate, look, redrive
-from handlers.jobs.requests import accept, parse
-from handlers.jobs.run import on_message
-from handlers.jobs.states import State
-from handlers.jobs.store import Update
-from handlers.jobs.submit import Created, submit
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle.dead_letters import Fate, read_letter, redrive
+from handlers.jobs.lifecycle.submit import Created, submit
+from handlers.jobs.selection.request import accept, parse
+from handlers.jobs.storage import control_table
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.words.job import EndReason, Job, Lane
+from handlers.jobs.words.messages import Message, group_of
+from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Update
 from tests.support.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
-    from handlers.jobs.redrive import Redriven
+    from handlers.jobs.lifecycle.dead_letters import Redriven
 
 TENANT = "acme"
 DEAD = Lane.SMALL
@@ -60,7 +61,7 @@ def run(world: MemoryWorld) -> None:
 
 def redrive_one(world: MemoryWorld) -> Redriven:
     [delivery] = world.dead_letters[DEAD].receive(1, 0)
-    return redrive(world, world.dead_letters[DEAD], look(world, delivery))
+    return redrive(world, world.dead_letters[DEAD], read_letter(world, delivery))
 
 
 def now(world: MemoryWorld, job: Job) -> Job:
@@ -114,7 +115,7 @@ def test_c25_a_job_that_never_started_says_so_and_runs_once() -> None:
     job = new_job(world)
     die(world)
     [delivery] = world.dead_letters[DEAD].receive(1, 0)
-    letter = look(world, delivery)
+    letter = read_letter(world, delivery)
     assert letter.never_started
     assert redrive(world, world.dead_letters[DEAD], letter).fate is Fate.RESENT
     [sent] = world.queues[DEAD].snapshot()
@@ -167,7 +168,7 @@ def test_a_native_redrive_in_the_console_is_harmless() -> None:
 
 def broken_job(world: MemoryWorld) -> Job:
     job = new_job(world)
-    world.store.transact("break", [Update(items.job_key(job.id), set={"params": 7})])
+    world.store.transact("break", [Update(control_table.job_key(job.id), set={"params": 7})])
     return job
 
 
@@ -177,7 +178,7 @@ def test_c12_the_letter_of_a_job_nobody_can_read_is_shown_and_changes_nothing() 
     die(world)
     before = world.store.snapshot()
     [delivery] = world.dead_letters[DEAD].receive(1, 0)
-    letter = look(world, delivery)
+    letter = read_letter(world, delivery)
     assert letter.job is None
     assert letter.problem.startswith("undecodable")
     assert world.store.snapshot() == before
@@ -189,7 +190,7 @@ def test_c12_redriving_it_ends_the_job_and_frees_its_subject() -> None:
     die(world)
     assert redrive_one(world).fate is Fate.DROPPED
     assert not world.dead_letters[DEAD].snapshot()
-    item = world.store.get(items.job_key(job.id))
+    item = world.store.get(control_table.job_key(job.id))
     assert item is not None
     assert (item["state"], item["end_reason"]) == ("FAILED", "undecodable")
     assert isinstance(new_job(world), Job)
@@ -200,7 +201,7 @@ def test_the_letter_of_a_job_that_a_newer_version_runs_stays() -> None:
     job = broken_job(world)
     die(world)
     lasts = world.runtime.now() + 4000
-    key = items.lease_key(TENANT, job.subject)
+    key = control_table.lease_key(TENANT, job.subject)
     world.store.transact("begin", [Update(key, set={"expires_at": lasts})])
     before = world.store.snapshot()
     refused = redrive_one(world)

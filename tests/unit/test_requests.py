@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.jobs.exact import exact_json
-from handlers.jobs.limits import MAX_ID_BYTES
-from handlers.jobs.names import bad_text
-from handlers.jobs.requests import Accepted, BadRequest, TooLarge, accept, parse
+from handlers.jobs.selection.request import Accepted, BadRequest, TooLarge, accept, parse
+from handlers.jobs.words.exact_json import exact_json
+from handlers.jobs.words.limits import MAX_ID_BYTES
+from handlers.jobs.words.text_rules import text_problem
 from handlers.operations.registry import all_operations
 from handlers.operations.set_fields import SetFields
 
@@ -125,12 +125,12 @@ def test_c55_ids_that_look_alike_are_different() -> None:
     ],
 )
 def test_bad_text(text: str, problem: str) -> None:
-    assert problem in (bad_text(text, 10) or "")
+    assert problem in (text_problem(text, 10) or "")
 
 
 @pytest.mark.parametrize("text", ["x" * 10, "é" * 5, " ", "\u202e", "\u2028", "\ue000", "😀"])
 def test_good_text(text: str) -> None:
-    assert bad_text(text, 10) is None
+    assert text_problem(text, 10) is None
 
 
 def test_the_longest_id_passes() -> None:

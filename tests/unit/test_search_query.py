@@ -10,9 +10,9 @@ import urllib3
 
 from handlers.aws.search_query import RawNumbers, SearchQuery
 from handlers.effects.search_client import Connection, search_client
-from handlers.jobs.errors import QueryRefused, Transient
-from handlers.jobs.filters import Filter
-from handlers.jobs.record_schema import RecordSchema
+from handlers.jobs.words.errors import QueryRefused, Transient
+from handlers.jobs.words.filters import Filter
+from handlers.jobs.words.record_schema import RecordSchema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

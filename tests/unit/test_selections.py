@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from handlers.jobs import control, items
-from handlers.jobs.errors import Transient
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import EndReason, Job, Lane, Traversal
-from handlers.jobs.outcomes import DeleteMessage, KeepMessage
-from handlers.jobs.ports import Match, Matches
-from handlers.jobs.requests import BadRequest, Unprocessable, accept, parse
-from handlers.jobs.selecting import offer_upload
-from handlers.jobs.states import State
-from handlers.jobs.submit import Created, Outcome, submit
-from handlers.jobs.uploads import Format, UploadForm
+from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
+from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle.submit import Created, SubmitResult, submit
+from handlers.jobs.selection.request import BadRequest, Unprocessable, accept, parse
+from handlers.jobs.selection.resolve import offer_upload
+from handlers.jobs.storage import control_table
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.job import EndReason, Job, Lane, Traversal
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.ports import Match, Matches
+from handlers.jobs.words.states import State
+from handlers.jobs.words.upload import Format, UploadForm
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.record_query import MemoryRecordQuery
 from tests.support.world import MemoryWorld, memory_world
@@ -28,8 +29,8 @@ from tests.unit.test_job_life import TENANT, fill, now, prices, run_next
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from handlers.jobs.filters import Filter
-    from handlers.jobs.store import Write
+    from handlers.jobs.words.filters import Filter
+    from handlers.jobs.words.writes import Write
 
 JSONL = UploadForm(format=Format.JSONL)
 ADD = {"operation": "adjust_number", "params": {"field": "price", "add": 1}}
@@ -37,7 +38,7 @@ PRICED = {"all": [{"field": "price", "op": "eq", "value": 10}]}
 GROUP = {"all": [{"field": "group", "op": "eq", "value": "g"}]}
 
 
-def ask(world: MemoryWorld, tenant: str = TENANT, **body: Any) -> Outcome:
+def ask(world: MemoryWorld, tenant: str = TENANT, **body: Any) -> SubmitResult:
     content = parse(json.dumps({"subject": "products", **ADD, **body}))
     return submit(world, tenant, accept(content, world.operations, max_ids=1000))
 
@@ -61,8 +62,8 @@ def jsonl(ids: Iterable[str]) -> bytes:
 
 
 def nothing_left(world: MemoryWorld) -> bool:
-    lease = world.store.get(items.lease_key(TENANT, "products")) or {}
-    slots = world.store.get(items.slots_key(TENANT, Lane.BULK)) or {}
+    lease = world.store.get(control_table.lease_key(TENANT, "products")) or {}
+    slots = world.store.get(control_table.slots_key(TENANT, Lane.BULK)) or {}
     return not (
         lease.get("job_id")
         or slots.get("in_flight")

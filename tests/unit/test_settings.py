@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.jobs.limits import MAX_CHUNK, Limits
-from handlers.jobs.timing import LaneTiming, Timing
+from handlers.jobs.words.limits import MAX_CHUNK, Limits
+from handlers.jobs.words.timing import LaneTiming, Timing
 from handlers.settings import (
     PREFIX,
     AuthSettings,

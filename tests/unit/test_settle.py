@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs.errors import Reason, Refused, Why
-from handlers.jobs.settle import Rejected, carry_out
-from handlers.jobs.store import Check, Key, Present
-from handlers.jobs.transactions import JOB, LEASE, Transaction
+from handlers.jobs.storage.transaction import Rejected, Transaction, execute
+from handlers.jobs.transitions.conditions import JOB, LEASE
+from handlers.jobs.words.errors import Reason, Refused, Why
+from handlers.jobs.words.writes import Check, Key, Present
 from handlers.memory.job_store import MemoryStore
 from tests.support.world import memory_world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from handlers.jobs.store import Write
+    from handlers.jobs.words.writes import Write
 
 TWO = Transaction(
     "two",
@@ -44,11 +44,11 @@ def test_contention_beside_a_failed_condition_is_no_objection(passing: Why) -> N
     """A beat on the lease at the moment of a commit must not look like a lost lease."""
     world = replace(memory_world(), store=Refusing([[Reason(passing), Reason(Why.CONDITION)]]))
     with pytest.raises(Rejected) as caught:
-        carry_out(world, TWO, applied=lambda: False)
+        execute(world, TWO, applied=lambda: False)
     assert set(caught.value.reasons) == {JOB}
 
 
 def test_contention_alone_is_tried_again() -> None:
     store = Refusing([[Reason(Why.CONFLICT), None], [None, Reason(Why.THROTTLED)]])
-    carry_out(replace(memory_world(), store=store), TWO, applied=lambda: False)
+    execute(replace(memory_world(), store=store), TWO, applied=lambda: False)
     assert not store.answers

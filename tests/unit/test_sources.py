@@ -8,16 +8,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handlers.jobs.errors import JobFailed
-from handlers.jobs.limits import PAYLOAD_BLOCK
-from handlers.jobs.model import EndReason
-from handlers.jobs.sources import InlineIds, Source, StoredIds, lines
+from handlers.jobs.selection.id_sources import InlineIds, Source, StoredIds, lines
+from handlers.jobs.words.errors import JobFailed
+from handlers.jobs.words.job import EndReason
+from handlers.jobs.words.limits import PAYLOAD_BLOCK
 from handlers.memory.payload_store import MemoryPayloadStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from handlers.jobs.model import IdCursor
+    from handlers.jobs.words.job import IdCursor
 
 NAME = "ids/1"
 IDS = st.lists(

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from handlers.jobs.states import EDGES, TERMINAL, IllegalTransition, State, reason_for
+from handlers.jobs.words.states import EDGES, TERMINAL, IllegalTransition, State, reason_for
 
 PICTURE = """
 QUEUED -> RUNNING -> SUCCEEDED

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from handlers.jobs import control, items, transactions
-from handlers.jobs.errors import OutcomeUnknown, Refused, Transient
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import EndReason, Job, Lane
-from handlers.jobs.reading import read_job, read_lease
-from handlers.jobs.requests import accept, parse
-from handlers.jobs.settle import Unsettled
-from handlers.jobs.states import State
-from handlers.jobs.store import Key, Put, Update
-from handlers.jobs.submit import Busy, Created, submit
-from handlers.jobs.timing import ms
+from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle.submit import Busy, Created, submit
+from handlers.jobs.selection.request import accept, parse
+from handlers.jobs.storage import control_table
+from handlers.jobs.storage.control_table import read_job, read_lease
+from handlers.jobs.storage.transaction import Indeterminate
+from handlers.jobs.transitions.attempt import begin_attempt, renew_lease
+from handlers.jobs.transitions.chunk_commit import commit_chunk
+from handlers.jobs.words.errors import OutcomeUnknown, Refused, Transient
+from handlers.jobs.words.job import EndReason, Job, Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.states import State
+from handlers.jobs.words.timing import ms
+from handlers.jobs.words.writes import Key, Put, Update
 from handlers.memory.job_store import MemoryStore
 from handlers.memory.record_store import MemoryRecordStore
 from tests.support.world import MemoryWorld, memory_world
@@ -27,7 +30,7 @@ from tests.support.world import MemoryWorld, memory_world
 from .test_job_life import TENANT, create, fill, new_job, now, receive, run_next
 
 if TYPE_CHECKING:
-    from handlers.jobs.store import Item, Write
+    from handlers.jobs.words.writes import Item, Write
 
 LARGE = [f"{n:060}" for n in range(1000)]
 
@@ -47,13 +50,13 @@ def ask(world: MemoryWorld, ids: Sequence[str], idempotency: str | None, **more:
 def begun(world: MemoryWorld, job: Job) -> Job:
     """The job as a worker runs it that will never be heard of again."""
     receipt = receive(world, job.lane).receipt
-    made, after = transactions.begin(world, job, worker="dead", receipt=receipt, expired=None)
+    made, after = begin_attempt(world, job, worker="dead", receipt=receipt, expired=None)
     world.store.transact(made.action, list(made.writes.values()))
     return after
 
 
 def slots(world: MemoryWorld, lane: Lane) -> int:
-    item = world.store.get(items.slots_key(TENANT, lane)) or {}
+    item = world.store.get(control_table.slots_key(TENANT, lane)) or {}
     return int(str(item.get("in_flight", 0)))
 
 
@@ -107,7 +110,7 @@ def test_who_was_replaced_can_write_nothing_however_late_it_wakes() -> None:
     outcome = create(world, ids)
     assert isinstance(outcome, Created)
     record = world.records.read(TENANT, ids[:1])[ids[0]]
-    late = transactions.commit_chunk(
+    late = commit_chunk(
         dead,
         position=1,
         cursor=1,
@@ -115,7 +118,7 @@ def test_who_was_replaced_can_write_nothing_however_late_it_wakes() -> None:
         records=[world.records.change(record, {"price": 99}, dead.id)],
         outcomes=None,
     )
-    for transaction in (late, transactions.beat(world, dead)):
+    for transaction in (late, renew_lease(world, dead)):
         with pytest.raises(Refused):
             world.store.transact(transaction.action, list(transaction.writes.values()))
     assert world.records.read(TENANT, ids[:1])[ids[0]].fields["price"] == 10
@@ -157,7 +160,7 @@ def test_a_beat_between_the_look_and_the_take_over_wins() -> None:
     world.runtime.sleep(ms(world.timing.takeover_grace) + 1)
 
     def beat() -> None:
-        moved = transactions.beat(world, slow)
+        moved = renew_lease(world, slow)
         MemoryStore.transact(store, moved.action, list(moved.writes.values()))
 
     store.before["take_over"] = beat
@@ -193,7 +196,7 @@ def test_a_finished_job_that_still_holds_the_subject_is_no_holder() -> None:
     done = new_job(world, ids)
     run_next(world, Lane.SMALL)
     left = Update(
-        items.lease_key(TENANT, "products"),
+        control_table.lease_key(TENANT, "products"),
         set={"job_id": done.id, "expires_at": 1, "fence": now(world, done).fence},
     )
     world.store.transact("left", [left])
@@ -203,7 +206,7 @@ def test_a_finished_job_that_still_holds_the_subject_is_no_holder() -> None:
 def test_a_holder_nobody_can_find_is_in_the_way_until_recovery_frees_it() -> None:
     world = memory_world()
     lease: Item = {"job_id": "gone", "fence": 7}
-    world.store.transact("orphan", [Put(items.lease_key(TENANT, "products"), lease)])
+    world.store.transact("orphan", [Put(control_table.lease_key(TENANT, "products"), lease)])
     assert create(world, ["a"]) == Busy("gone", None)
 
 
@@ -211,7 +214,9 @@ def test_a_holder_nobody_can_find_is_in_the_way_until_recovery_frees_it() -> Non
 def test_the_fence_rises_even_when_it_is_past_our_clock(ahead: int) -> None:
     world = memory_world()
     fence = world.runtime.now() + ahead
-    world.store.transact("free", [Put(items.lease_key(TENANT, "products"), {"fence": fence})])
+    world.store.transact(
+        "free", [Put(control_table.lease_key(TENANT, "products"), {"fence": fence})]
+    )
     outcome = create(world, ["a"])
     assert isinstance(outcome, Created)
     assert outcome.job.fence > fence
@@ -279,7 +284,7 @@ def test_c13_a_store_that_is_down_leaves_nothing_behind() -> None:
     store.before["create"] = down
     with pytest.raises(Transient) as caught:
         ask(world, LARGE, "key")
-    assert not isinstance(caught.value, Unsettled)
+    assert not isinstance(caught.value, Indeterminate)
     assert store.snapshot() == {}
     assert world.payloads.names() == frozenset()
     assert not any(queue.snapshot() for queue in world.queues.values())
@@ -300,7 +305,7 @@ def test_a_job_that_may_exist_keeps_its_id_list() -> None:
 
     store.after["create"] = lose
     store.reading = lambda: deaf[0]
-    with pytest.raises(Unsettled):
+    with pytest.raises(Indeterminate):
         ask(world, LARGE, None)
     deaf[0] = False
     [job_id] = [str(item["id"]) for key, item in store.snapshot().items() if key.sk == "JOB"]
@@ -323,7 +328,7 @@ def test_a_job_that_may_exist_keeps_its_id_list() -> None:
 def test_c55_subjects_that_look_alike_do_not_exclude_each_other(
     one: tuple[str, str], other: tuple[str, str]
 ) -> None:
-    assert items.lease_key(*one) != items.lease_key(*other)
+    assert control_table.lease_key(*one) != control_table.lease_key(*other)
     world = memory_world()
     for tenant, subject in (one, other):
         body = {

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.jobs.model import Lane
-from handlers.jobs.ports import Telemetry
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.ports import Telemetry
 from handlers.telemetry import EmfTelemetry, Lines
 
 SERVICES = (f"service-{number}" for number in itertools.count())

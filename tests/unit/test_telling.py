@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from handlers.effects.lifecycle import BusListener
-from handlers.jobs.errors import Transient
-from handlers.jobs.events import ADDRESS, EVENT_BUS, JobEvent, event_of
-from handlers.jobs.limits import Limits
-from handlers.jobs.settle import Rejected
-from handlers.jobs.store import Found
-from handlers.jobs.telling import Telling
-from handlers.jobs.timing import ms
+from handlers.jobs.events.delivery import EventDelivery
+from handlers.jobs.events.rows import event_of
+from handlers.jobs.storage.transaction import Rejected
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.event import ADDRESS, EVENT_BUS, JobEvent
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.timing import ms
+from handlers.jobs.words.writes import Found
 
 from .test_events import HOOK, TENANT, Bus, Ear, failed, new_job, recover, rows, world_of
 
@@ -79,7 +80,7 @@ def test_two_runs_that_put_an_event_off_do_it_once() -> None:
     world = world_of()
     new_job(world, notify={"url": HOOK})
     [found] = [Found(k, i) for k, i in world.store.snapshot().items() if k.sk.startswith("EVENT#")]
-    run = Telling(replace(world, listeners={ADDRESS: Ear()}), {TENANT})
+    run = EventDelivery(replace(world, listeners={ADDRESS: Ear()}), {TENANT})
     assert not run.settle(found)
     with pytest.raises(Rejected):
         run.settle(found)

@@ -7,30 +7,32 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs import control, items, tenants, transactions
-from handlers.jobs.attempt import Worker
-from handlers.jobs.burial import Burial, bury
-from handlers.jobs.ending import admit_held
-from handlers.jobs.errors import OutcomeUnknown, Transient
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Job, Lane, Waiting
-from handlers.jobs.outcomes import act
-from handlers.jobs.reading import read_job, read_lease
-from handlers.jobs.recover import Recovery
-from handlers.jobs.requests import accept, parse
-from handlers.jobs.retrying import retry_failed
-from handlers.jobs.run import on_message
-from handlers.jobs.settle import carry_out
-from handlers.jobs.states import State
-from handlers.jobs.store import Update
-from handlers.jobs.submit import Created, Outcome, TooMany, submit
-from handlers.jobs.tenants import place_in_line, set_most_active, set_slots, usage
+from handlers.jobs.execution.attempt import Worker
+from handlers.jobs.execution.decisions import apply_decision
+from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle.admission import admit_held
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.lifecycle.retry_failed import retry_failed
+from handlers.jobs.lifecycle.submit import Created, SubmitResult, TooMany, submit
+from handlers.jobs.lifecycle.undecodable import UndecodableResult, end_undecodable
+from handlers.jobs.selection.request import accept, parse
+from handlers.jobs.storage import control_table
+from handlers.jobs.storage.control_table import read_job, read_lease
+from handlers.jobs.storage.transaction import execute
+from handlers.jobs.transitions.attempt import begin_attempt
+from handlers.jobs.transitions.quotas import Use, place_in_line, set_most_active, set_slots, usage
+from handlers.jobs.words.errors import OutcomeUnknown, Transient
+from handlers.jobs.words.job import Job, Lane, Waiting
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Update
 from tests.support.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from handlers.jobs.store import Write
+    from handlers.jobs.words.writes import Write
 
 TENANT = "acme"
 LIMITS = Limits(tenant_slots_small=2, tenant_slots_bulk=1, small_max_items=10)
@@ -51,7 +53,7 @@ def ask(
     lane: Lane = Lane.SMALL,
     field_: str = "price",
     tolerated: int = 100,
-) -> Outcome:
+) -> SubmitResult:
     body = {
         "operation": "adjust_number",
         "subject": subject,
@@ -72,7 +74,7 @@ def made(world: MemoryWorld, subject: str, lane: Lane = Lane.SMALL, **more: obje
 
 def work(world: MemoryWorld, lane: Lane = Lane.SMALL) -> None:
     [delivery] = world.queues[lane].receive(1, 0)
-    act(world.queues[lane], delivery, on_message(world, delivery, Worker("w")))
+    apply_decision(world.queues[lane], delivery, on_message(world, delivery, Worker("w")))
 
 
 def now(world: MemoryWorld, job: Job) -> Job:
@@ -227,7 +229,7 @@ def test_a_lower_limit_lets_jobs_in_flight_run_on() -> None:
     assert now(world, jobs[2]).held
     work(world)
     assert not now(world, jobs[2]).held
-    assert usage(world, TENANT).lanes[Lane.SMALL] == tenants.Use(1, 1, own=True)
+    assert usage(world, TENANT).lanes[Lane.SMALL] == Use(1, 1, own=True)
 
 
 def test_a_raised_limit_admits_who_is_held() -> None:
@@ -354,22 +356,25 @@ def test_burying_an_unreadable_job_gives_back_what_it_counted(state: str) -> Non
     change: dict[str, object] = {"created_at": "broken"}
     if state in {"garbage", "RUNNING"}:
         change["state"] = state
-    world.store.transact("break", [Update(items.job_key(job.id), set=change)])  # type: ignore[arg-type]  # on purpose
-    item = world.store.get(items.job_key(job.id))
+    world.store.transact("break", [Update(control_table.job_key(job.id), set=change)])  # type: ignore[arg-type]  # on purpose
+    item = world.store.get(control_table.job_key(job.id))
     assert item is not None
     for _ in range(2):
-        bury(world, job.id, item, "broken")
+        end_undecodable(world, job.id, item, "broken")
     assert counts(world) == ((1, 0, 1) if kept else (0, 0, 0))
 
 
 def test_a_job_that_somebody_could_read_meanwhile_keeps_its_subject() -> None:
     world = world_of()
     job = made(world, "s")
-    as_read = world.store.get(items.job_key(job.id))
+    as_read = world.store.get(control_table.job_key(job.id))
     assert as_read is not None
-    begun, _ = transactions.begin(world, job, worker="newer", receipt="r", expired=None)
-    carry_out(world, begun, applied=lambda: False)
-    assert bury(world, job.id, as_read, "written by a newer version") is Burial.HELD
+    begun, _ = begin_attempt(world, job, worker="newer", receipt="r", expired=None)
+    execute(world, begun, applied=lambda: False)
+    assert (
+        end_undecodable(world, job.id, as_read, "written by a newer version")
+        is UndecodableResult.HELD
+    )
     assert now(world, job).state is State.RUNNING
     lease = read_lease(world, job)
     assert lease is not None

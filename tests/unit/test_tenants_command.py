@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner, Result
 
-from handlers.jobs.limits import Limits
-from handlers.jobs.model import Lane
-from handlers.jobs.tenants import usage
+from handlers.jobs.transitions.quotas import usage
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.limits import Limits
 from scripts.cli import app
 from scripts.commands import tenants
 from tests.support.world import MemoryWorld, memory_world

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.jobs.timing import BrokenRelation, LaneTiming, Timing, backoff_ms, ms
+from handlers.jobs.words.timing import BrokenRelation, LaneTiming, Timing, backoff_ms, ms
 
 SMALL: dict[str, Any] = {"heartbeat": 10, "lease_ttl": 60, "visibility": 360}
 BULK: dict[str, Any] = {"heartbeat": 20, "lease_ttl": 90, "visibility": 300}

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.jobs.limits import MAX_ID_BYTES, MAX_LINE_BYTES
-from handlers.jobs.names import bad_text
-from handlers.jobs.uploads import BadUpload, Format, UploadForm, ids_of
+from handlers.jobs.selection.upload_parser import BadUpload, parse_ids
+from handlers.jobs.words.limits import MAX_ID_BYTES, MAX_LINE_BYTES
+from handlers.jobs.words.text_rules import text_problem
+from handlers.jobs.words.upload import Format, UploadForm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +30,7 @@ ROOM: Final = 10**9
 def read(content: bytes | str, form: UploadForm, *, size: int = 7) -> list[str]:
     """size: of the blocks the file comes in."""
     data = content.encode() if isinstance(content, str) else content
-    return list(ids_of(blocks(data, size), form, max_bytes=ROOM))
+    return list(parse_ids(blocks(data, size), form, max_bytes=ROOM))
 
 
 def blocks(data: bytes, size: int) -> Iterator[bytes]:
@@ -77,7 +78,7 @@ def test_gzip_members_follow_each_other() -> None:
 
 
 IDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20).filter(
-    lambda text: bad_text(text, MAX_ID_BYTES) is None
+    lambda text: text_problem(text, MAX_ID_BYTES) is None
 )
 
 
@@ -155,7 +156,7 @@ def test_what_is_no_id_is_named_by_its_line(
 def test_ids_before_a_bad_line_are_not_held_back_and_none_come_after_it() -> None:
     found: list[str] = []
     with pytest.raises(BadUpload, match="line 3"):
-        found.extend(ids_of(iter([b'"a"\n"b"\n7\n"c"\n']), JSONL, max_bytes=ROOM))
+        found.extend(parse_ids(iter([b'"a"\n"b"\n7\n"c"\n']), JSONL, max_bytes=ROOM))
     assert found == ["a", "b"]
 
 
@@ -192,7 +193,7 @@ def test_a_line_without_an_end_is_refused_before_it_is_held(form: UploadForm) ->
             yield b"x" * 65_536
 
     with pytest.raises(BadUpload, match="line 1: is longer"):
-        list(ids_of(endless(), form, max_bytes=10**12))
+        list(parse_ids(endless(), form, max_bytes=10**12))
     assert read_blocks <= MAX_LINE_BYTES // 65_536 + 1
 
 
@@ -207,7 +208,7 @@ def test_a_quoted_field_without_an_end_is_refused_before_it_is_held() -> None:
             yield b"x\n" * 32_768
 
     with pytest.raises(BadUpload, match=r"is longer|field larger"):
-        list(ids_of(endless(), CSV, max_bytes=10**12))
+        list(parse_ids(endless(), CSV, max_bytes=10**12))
     assert read_blocks <= MAX_LINE_BYTES // 65_536 + 1
 
 
@@ -226,10 +227,10 @@ def test_a_file_is_bounded_by_what_it_expands_to() -> None:
     tracemalloc.start()
     try:
         with pytest.raises(BadUpload, match="larger than 1000000 bytes"):
-            sum(1 for _ in ids_of(iter([bomb]), form, max_bytes=1_000_000))
+            sum(1 for _ in parse_ids(iter([bomb]), form, max_bytes=1_000_000))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert peak < 4 * 1024**2
     with pytest.raises(BadUpload, match="larger than 3 bytes"):
-        list(ids_of(iter([b'"a"\n']), JSONL, max_bytes=3))
+        list(parse_ids(iter([b'"a"\n']), JSONL, max_bytes=3))

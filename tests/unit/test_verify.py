@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from typer.testing import CliRunner
 
-from handlers.jobs.states import State
+from handlers.jobs.words.states import State
 from scripts.cli import app
 from scripts.commands import verify
 from scripts.load.drive import Duplicate

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from handlers.jobs.model import Lane
-from handlers.jobs.states import State
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.states import State
 from scripts.load.ledger import JobRow
 from scripts.load.plan import Planned
 from scripts.load.truth import Ran

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from handlers.jobs.model import EndReason, Job, Lane, Waiting
-from handlers.jobs.states import State
+from handlers.jobs.words.job import EndReason, Job, Lane, Waiting
+from handlers.jobs.words.states import State
 from handlers.web.views import is_job_id, job_view, location, progress, timestamp
 
 NOW = 1_700_000_100_000

@@ -1,0 +1,296 @@
+"""Transactions on effect rows, and the end of a job that waits for its last one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from ..events.rows import event_rows, publish_now
+from ..storage import control_table
+from ..storage.control_table import read_job
+from ..storage.transaction import Rejected, Transaction, execute, retry_transient
+from ..transitions.conditions import EFFECT, JOB, move_state
+from ..words.event import EventType
+from ..words.job import Job, Waiting
+from ..words.metrics import Metric
+from ..words.states import State
+from ..words.timing import ms
+from ..words.writes import AnyOf, Delete, Differs, Equals, Index, Present, Put, Update
+from .run import effect_of_item, todo_item, wait_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..words.effect import Effect, EffectRun
+    from ..words.job import Lane
+    from ..words.ports import World
+    from ..words.writes import When, Write
+
+REFUSED: Final = "refused"
+
+# The last open effect of a settling job ends the job, and that is another transaction.
+NOT_THE_LAST: Final[When] = (
+    Present("state"),
+    AnyOf((Differs("state", State.SETTLING.value), Differs("effects_open", 1))),
+)
+
+
+def record_run(world: World, effect: Effect, ran: EffectRun, lane: Lane) -> bool:
+    """Write what a run achieved: done, tried again later, or parked. True when it is done.
+
+    Raises Transient; what could not be written is run again, which does no harm."""
+    try:
+        if not ran.todo:
+            _done(world, effect, ran)
+        elif effect.tries_after >= world.limits.max_effect_tries:
+            _park(world, effect, ran, lane)
+        else:
+            _again(world, effect, ran)
+    except Rejected:
+        # Another run of the same effect was faster.
+        world.telemetry.log("effect_overtaken", job_id=effect.job_id, position=effect.position)
+        return False
+    if ran.error:
+        world.telemetry.log(
+            "effect_failed",
+            job_id=effect.job_id,
+            tenant=effect.tenant,
+            position=effect.position,
+            tries=effect.tries_after,
+            why=ran.error,
+        )
+    return not ran.todo
+
+
+def record_done(world: World, done: Sequence[Effect]) -> bool:
+    """Write that a running job's effects are done, all at once; False when that is not possible.
+
+    Raises Transient; what could not be written is run again, which does no harm."""
+    first = done[0]
+    writes: dict[str, Write] = {
+        f"{EFFECT} {effect.position}": Delete(
+            control_table.effect_key(effect.job_id, effect.position), when=_mine(effect)
+        )
+        for effect in done
+    }
+    writes[JOB] = Update(
+        control_table.job_key(first.job_id),
+        add={"effects_open": -len(done), "effects_done": len(done)},
+        when=(Present("state"), Differs("state", State.SETTLING.value)),
+    )
+    try:
+        _write(world, first, Transaction("effects_done", writes))
+    except Rejected:
+        return False
+    return True
+
+
+def claim_effect(world: World, effect: Effect, due_at: int) -> Effect:
+    """Take a due effect for one run; a crash in it costs a try. Raises Rejected, Transient.
+
+    Closes: two recovery runs on one effect."""
+    until = world.runtime.now() + ms(world.timing.effect_claim)
+    update = Update(
+        control_table.effect_key(effect.job_id, effect.position),
+        set={Index.DUE.sk: until},
+        add={"tries": 1},
+        when=(Equals(Index.DUE.sk, due_at), Equals("tries", effect.tries)),
+    )
+    execute(world, Transaction("claim_effect", {EFFECT: update}), applied=lambda: False)
+    return replace(effect, tries=effect.tries + 1, claimed_until=until)
+
+
+def replay_effect(world: World, effect: Effect) -> None:
+    """Run a parked effect again from its first try. Raises Rejected, Transient."""
+    job = retry_transient(world, lambda: read_job(world, effect.job_id))
+    due = control_table.due(
+        control_table.EFFECT, effect.job_id, world.runtime.now(), world.due_shards
+    )
+    writes: dict[str, Write] = {
+        EFFECT: Update(
+            control_table.effect_key(effect.job_id, effect.position),
+            set={"tries": 0, **due},
+            remove=("parked",),
+            when=(Equals("parked", True),),  # noqa: FBT003  the stored value
+        )
+    }
+    if job is not None:
+        writes[JOB] = Update(
+            control_table.job_key(job.id),
+            add={"effects_open": 1, "effects_parked": -1},
+            remove=("waiting_reason",) if job.state is State.SETTLING else (),
+            when=(Equals("state", job.state.value),),
+        )
+    execute(world, Transaction("unpark_effect", writes), applied=lambda: False)
+
+
+# --- inside -----------------------------------------------------------------------------------
+
+
+def _mine(effect: Effect) -> When:
+    """Nobody claimed or finished it since it was read."""
+    tries = Equals("tries", effect.tries)
+    until = effect.claimed_until
+    return (tries,) if until is None else (tries, Equals(Index.DUE.sk, until))
+
+
+def _done(world: World, effect: Effect, ran: EffectRun) -> None:
+    writes: dict[str, Write] = {
+        EFFECT: Delete(
+            control_table.effect_key(effect.job_id, effect.position), when=_mine(effect)
+        ),
+        JOB: Update(
+            control_table.job_key(effect.job_id),
+            add={"effects_open": -1, "effects_done": 1, **_count(ran)},
+            when=NOT_THE_LAST,
+        ),
+        **_refused(world, effect, ran),
+    }
+    try:
+        _write(world, effect, Transaction("effect_done", writes))
+    except Rejected as rejected:
+        if EFFECT in rejected.reasons:
+            raise
+        _done_last(world, effect, ran, writes)
+
+
+def _done_last(world: World, effect: Effect, ran: EffectRun, writes: dict[str, Write]) -> None:
+    """The last open effect of a settling job: the job ends with it, unless one is parked."""
+    job = retry_transient(world, lambda: read_job(world, effect.job_id))
+    if job is None:
+        # Its history is over; nobody counts any more.
+        _write(world, effect, Transaction("effect_done", {EFFECT: writes[EFFECT]}))
+        return
+    if job.state is not State.SETTLING or job.effects_open != 1:
+        raise Rejected("effect_done", {})
+    as_read = (
+        Equals("state", State.SETTLING.value),
+        Equals("effects_open", 1),
+        Equals("effects_parked", job.effects_parked),
+    )
+    add = {"effects_open": -1, "effects_done": 1, **_count(ran)}
+    told: dict[str, Write] = {}
+    if job.effects_parked:
+        update = Update(
+            control_table.job_key(job.id),
+            set={"waiting_reason": Waiting.EFFECTS_PARKED.value},
+            add=add,
+            when=as_read,
+        )
+    else:
+        update = _ends(world, job, add, as_read)
+        told = event_rows(world, _settled(world, job), EventType.ENDED)
+    last = Transaction("last_effect_done", {**writes, JOB: update, **told})
+    _write(world, effect, last)
+    publish_now(world, last)
+    _measure_end(world, job)
+
+
+def _settled(world: World, job: Job) -> Job:
+    state = job.settles_to or State.SUCCEEDED
+    return job.model_copy(update={"state": state, "finished_at": world.runtime.now()})
+
+
+def _ends(world: World, job: Job, add: dict[str, int], when: When) -> Update:
+    now = world.runtime.now()
+    state = job.settles_to or State.SUCCEEDED
+    moved = move_state(
+        job,
+        state,
+        set_={"finished_at": now, "expires_at_seconds": world.timing.history_ends(now)},
+        remove=("settles_to", "waiting_reason"),
+        when=when,
+    )
+    return Update(moved.key, set=moved.set, add=add, remove=moved.remove, when=moved.when)
+
+
+def _again(world: World, effect: Effect, ran: EffectRun) -> None:
+    at = world.runtime.now() + wait_ms(world, effect, ran)
+    writes: dict[str, Write] = {
+        EFFECT: Update(
+            control_table.effect_key(effect.job_id, effect.position),
+            set={
+                "todo": todo_item(ran.todo),
+                "last_error": ran.error,
+                "tries": effect.tries_after,
+                Index.DUE.sk: at,
+            },
+            when=_mine(effect),
+        ),
+        **_refused(world, effect, ran),
+        **_count_refused(effect, ran),
+    }
+    _write(world, effect, Transaction("effect_again", writes))
+
+
+def _park(world: World, effect: Effect, ran: EffectRun, lane: Lane) -> None:
+    job = retry_transient(world, lambda: read_job(world, effect.job_id))
+    if job is None:
+        raise Rejected("park_effect", {})
+    waits = job.state is State.SETTLING and job.effects_open == 1
+    writes: dict[str, Write] = {
+        EFFECT: Update(
+            control_table.effect_key(effect.job_id, effect.position),
+            set={
+                "todo": todo_item(ran.todo),
+                "last_error": ran.error,
+                "tries": effect.tries_after,
+                "parked": True,
+                **control_table.due(
+                    control_table.PARKED, job.id, world.runtime.now(), world.due_shards
+                ),
+            },
+            when=_mine(effect),
+        ),
+        JOB: Update(
+            control_table.job_key(job.id),
+            set={"waiting_reason": Waiting.EFFECTS_PARKED.value} if waits else {},
+            add={"effects_open": -1, "effects_parked": 1, **_count(ran)},
+            when=(Equals("state", job.state.value), Equals("effects_open", job.effects_open)),
+        ),
+        **_refused(world, effect, ran),
+    }
+    _write(world, effect, Transaction("park_effect", writes))
+    world.telemetry.count(Metric.EFFECTS_PARKED, lane=lane, operation=effect.operation)
+    world.telemetry.log(
+        "effect_parked",
+        job_id=effect.job_id,
+        tenant=effect.tenant,
+        position=effect.position,
+        why=ran.error,
+    )
+
+
+def _write(world: World, effect: Effect, transaction: Transaction) -> None:
+    def applied() -> bool:
+        row = world.store.get(control_table.effect_key(effect.job_id, effect.position))
+        if row is None or effect_of_item(row).tries > effect.tries:
+            return True
+        return effect.claimed_until is not None and row[Index.DUE.sk] != effect.claimed_until
+
+    execute(world, transaction, applied)
+
+
+def _count(ran: EffectRun) -> dict[str, int]:
+    return {"effects_refused": len(ran.refused)} if ran.refused else {}
+
+
+def _count_refused(effect: Effect, ran: EffectRun) -> dict[str, Write]:
+    if not ran.refused:
+        return {}
+    key = control_table.job_key(effect.job_id)
+    return {JOB: Update(key, add=_count(ran), when=(Present("state"),))}
+
+
+def _refused(world: World, effect: Effect, ran: EffectRun) -> dict[str, Write]:
+    """The records a sink refused for good, for whoever asks what became of them."""
+    if not ran.refused:
+        return {}
+    listed = [{"sink": s, "id": i, "reason": why} for s, i, why in ran.refused]
+    expires = world.timing.row_ends(world.runtime.now())
+    key = control_table.refused_key(effect.job_id, effect.position, effect.tries)
+    return {REFUSED: Put(key, {"refused": listed, "expires_at_seconds": expires})}
+
+
+def _measure_end(world: World, job: Job) -> None:
+    world.telemetry.log("job_settled", job_id=job.id, tenant=job.tenant, state=job.settles_to)

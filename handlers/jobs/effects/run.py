@@ -1,0 +1,210 @@
+"""What must happen outside because a chunk committed: a row says which records, at which version.
+
+Running an effect reads the records as they are now and hands them to the sinks, so running it
+twice, late or out of order writes today's truth. A chunk's commit is never undone or repeated
+because of an effect.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ..storage import control_table
+from ..storage.transaction import retry_transient
+from ..words.effect import Batch, Delivered, Effect, EffectRun, Projection
+from ..words.errors import Transient
+from ..words.operation import Change, Remove, Touch
+from ..words.timing import backoff_ms, ms
+from ..words.writes import Put
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ..words.job import Job
+    from ..words.operation import Plan, Record
+    from ..words.ports import Sink, World
+    from ..words.writes import Item
+
+FRESH: Final = 45_000
+"""ms from reading records to having told a sink: less than the minute for which an index remembers
+the version of a deleted document (``index.gc_deletes``)."""
+
+# --- rows -------------------------------------------------------------------------------------
+
+
+def sinks_of(world: World, operation: str) -> tuple[str, ...]:
+    """The sinks that an operation names and this deployment has."""
+    known = world.operations.get(operation)
+    return tuple(s for s in (known.sinks if known else ()) if s in world.sinks)
+
+
+def effect_of_chunk(world: World, job: Job, plans: Iterable[Plan]) -> Effect | None:
+    """The effect of a chunk about to be committed; None when nothing outside has to hear of it."""
+    sinks = sinks_of(world, job.operation)
+    if not sinks:
+        return None
+    versions = {
+        plan.id: plan.version for plan in plans if isinstance(plan.outcome, Change | Remove | Touch)
+    }
+    if not versions:
+        return None
+    return Effect(
+        job_id=job.id,
+        position=job.position,
+        tenant=job.tenant,
+        operation=job.operation,
+        lane=job.lane.value,
+        versions=versions,
+        todo=dict.fromkeys(sinks),
+    )
+
+
+def effect_row(world: World, effect: Effect) -> Put:
+    """Its row, due once the worker that commits the chunk has had its chance."""
+    at = world.runtime.now() + ms(world.timing.effect_grace)
+    return Put(
+        control_table.effect_key(effect.job_id, effect.position),
+        {
+            **_attributes(effect),
+            **control_table.due(control_table.EFFECT, effect.job_id, at, world.due_shards),
+        },
+    )
+
+
+def _attributes(effect: Effect) -> dict[str, Any]:
+    return {
+        "job_id": effect.job_id,
+        "position": effect.position,
+        "tenant": effect.tenant,
+        "operation": effect.operation,
+        "lane": effect.lane,
+        # As text: a store takes apart and puts together every entry of a map.
+        "versions": json.dumps(dict(effect.versions), separators=(",", ":")),
+        "todo": todo_item(effect.todo),
+        "tries": effect.tries,
+    }
+
+
+def todo_item(todo: Mapping[str, frozenset[str] | None]) -> Item:
+    return {sink: None if ids is None else sorted(ids) for sink, ids in todo.items()}
+
+
+def effect_of_item(item: Item) -> Effect:
+    """The effect in a row."""
+    stored: Any = item
+    return Effect(
+        job_id=stored["job_id"],
+        position=int(stored["position"]),
+        tenant=stored["tenant"],
+        operation=stored["operation"],
+        lane=stored["lane"],
+        versions=json.loads(stored["versions"]),
+        todo={s: None if ids is None else frozenset(ids) for s, ids in stored["todo"].items()},
+        tries=int(stored["tries"]),
+        parked=bool(stored.get("parked", False)),
+    )
+
+
+# --- running ----------------------------------------------------------------------------------
+
+
+def run_effect(world: World, effect: Effect) -> EffectRun:
+    """Tell every sink that is still to hear of it; never raises for what a sink does.
+
+    Raises Transient when the records cannot be read."""
+    read_at = world.runtime.now()
+    current: Mapping[str, Record] = {}
+    if any(name in world.sinks for name in effect.todo):
+        # Where no sink is deployed, recovery may not read records.
+        current = retry_transient(
+            world, lambda: world.records.read(effect.tenant, list(effect.versions))
+        )
+    todo: dict[str, frozenset[str] | None] = {}
+    refused: list[tuple[str, str, str]] = []
+    waits: list[int] = []
+    error = ""
+    for name, ids in effect.todo.items():
+        sink = world.sinks.get(name)
+        if sink is None:
+            continue  # no longer deployed: nobody is left to tell
+        try:
+            delivered = _tell(world, sink, _batch(effect, ids, current), read_at)
+        except Transient as failed:
+            todo[name], error = ids, f"{name}: {failed}"
+            waits.append(failed.retry_after_ms or 0)
+        except Exception as failed:  # noqa: BLE001  a sink's bug is tried again, then parked
+            todo[name], error = ids, f"{name}: {type(failed).__name__}: {failed}"
+            world.telemetry.log("sink_crashed", sink=name, job_id=effect.job_id, error=failed)
+        else:
+            refused += [(name, id_, why) for id_, why in delivered.refused.items()]
+            if delivered.again:
+                todo[name], error = delivered.again, f"{name}: {len(delivered.again)} to send again"
+                waits.append(delivered.retry_after_ms or 0)
+    return EffectRun(todo, refused, max(waits, default=0) or None, error)
+
+
+def _tell(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:
+    """Deliver, and look again at what seems newer outside than in the database.
+
+    Raises Transient, also when it took so long that an index may have forgotten a deletion that
+    happened since the records were read, and taken back what was deleted."""
+    delivered = sink.deliver(batch)
+    if world.runtime.now() - read_at > FRESH:
+        raise Transient("what was read is too old to be sure that it was sent in order")
+    unchanged = _unchanged(world, batch, delivered.newer) if delivered.newer else ()
+    if not unchanged:
+        # The database has moved on: whoever moved it tells of it, or has told.
+        return delivered
+    again = sink.deliver(replace(batch, records=unchanged, instead_of=delivered.newer))
+    return Delivered(
+        again=delivered.again | again.again | again.newer.keys(),
+        refused={**delivered.refused, **again.refused},
+        retry_after_ms=max(delivered.retry_after_ms or 0, again.retry_after_ms or 0) or None,
+    )
+
+
+def _unchanged(world: World, batch: Batch, ids: Iterable[str]) -> Sequence[Projection]:
+    """Those that are still as they were projected."""
+    wanted = set(ids)
+    now = retry_transient(world, lambda: world.records.read(batch.tenant, sorted(wanted)))
+    return [
+        sent
+        for sent in batch.records
+        if sent.id in wanted and _version_of(sent.record) == _version_of(now.get(sent.id))
+    ]
+
+
+def _version_of(record: Record | None) -> int | None:
+    return None if record is None else record.version
+
+
+def _batch(effect: Effect, ids: frozenset[str] | None, current: Mapping[str, Record]) -> Batch:
+    return Batch(
+        job_id=effect.job_id,
+        position=effect.position,
+        tenant=effect.tenant,
+        operation=effect.operation,
+        records=[
+            _projection(id_, version, current.get(id_))
+            for id_, version in effect.versions.items()
+            if ids is None or id_ in ids
+        ],
+    )
+
+
+def _projection(id_: str, version: int, record: Record | None) -> Projection:
+    return Projection(id_, version if record is None else record.version, record)
+
+
+def wait_ms(world: World, effect: Effect, ran: EffectRun) -> int:
+    """How long until the next try."""
+    timing = world.timing
+    return backoff_ms(
+        effect.tries_after - 1,
+        base=timing.effect_retry_base,
+        cap=timing.effect_retry_cap,
+        random=world.runtime.random(),
+        asked_ms=ran.retry_after_ms,
+    )

@@ -1,0 +1,137 @@
+"""Running effects beside the next chunk, in the worker that committed them."""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from ..words.effect import EffectRun
+from ..words.errors import Transient
+from ..words.metrics import Metric
+from ..words.timing import ms
+from .rows import record_done, record_run
+from .run import run_effect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..words.effect import Effect
+    from ..words.job import Lane
+    from ..words.ports import Task, World
+
+MAX_WAITING: Final = 4
+"""Chunks the loop may be ahead of their effects before it waits for them."""
+LOOK: Final = 20
+"""ms between two looks at a full queue."""
+IDLE: Final = 1000
+TOGETHER: Final = 8
+"""Done effects that are noted in one transaction."""
+
+
+class EffectRunner:
+    """One thread that runs effects in the order of their commits.
+
+    What fails is left to recovery, and so is all that comes while a sink is failing: a sink that
+    is down must not hold the chunks up.
+    """
+
+    def __init__(self, world: World, lane: Lane) -> None:
+        self._world = world
+        self._lane = lane
+        self._waiting: deque[Effect] = deque()
+        self._wake = world.runtime.event()
+        self._task: Task | None = None
+        self._closing = False
+        self._failing_until = 0
+        self._done: list[Effect] = []
+        """Carried out, and not yet noted in the store."""
+        self._done_since = 0
+
+    def add(self, effect: Effect) -> None:
+        """Run it soon; waits while too many are waiting."""
+        if self._failing:
+            return
+        if self._task is None:
+            name = f"effects-{effect.job_id}"
+            self._task = self._world.runtime.spawn(name, self._run)
+        while len(self._waiting) >= MAX_WAITING and not self._failing:
+            self._world.runtime.sleep(LOOK)
+        self._waiting.append(effect)
+        self._wake.set()
+
+    def stop(self, *, drain: bool) -> None:
+        """Returns when nothing is in flight. drain: run what is still waiting first."""
+        if not drain:
+            self._waiting.clear()
+        self._closing = True
+        self._wake.set()
+        if self._task is not None:
+            self._task.join()
+
+    @property
+    def _failing(self) -> bool:
+        return self._world.runtime.now() < self._failing_until
+
+    def _run(self) -> None:
+        while True:
+            self._wake = self._world.runtime.event()
+            if self._waiting:
+                self._one(self._waiting.popleft())
+            elif self._closing:
+                self._note()
+                return
+            else:
+                self._wake.wait(IDLE)
+            if len(self._done) >= TOGETHER or self._old:
+                self._note()
+
+    @property
+    def _old(self) -> bool:
+        """Recovery would soon do again what is done."""
+        patience = ms(self._world.timing.effect_grace) // 3
+        return bool(self._done) and self._world.runtime.now() - self._done_since > patience
+
+    def _one(self, effect: Effect) -> None:
+        if self._failing:
+            return
+        with self._forgiving(effect):
+            ran = run_effect(self._world, effect)
+            if not ran.todo and not ran.refused:
+                if not self._done:
+                    self._done_since = self._world.runtime.now()
+                self._done.append(effect)
+                return
+            if record_run(self._world, effect, ran, self._lane):
+                self._count(effect, 1)
+                return
+        pause = round(self._world.timing.effect_retry_base * 1000)
+        self._failing_until = self._world.runtime.now() + pause
+
+    def _note(self) -> None:
+        """Write what is done."""
+        done, self._done = self._done, []
+        if not done:
+            return
+        with self._forgiving(done[0]):
+            if record_done(self._world, done):
+                self._count(done[0], len(done))
+                return
+            for effect in done:
+                if record_run(self._world, effect, EffectRun({}, ()), self._lane):
+                    self._count(effect, 1)
+
+    @contextmanager
+    def _forgiving(self, effect: Effect) -> Iterator[None]:
+        """What goes wrong is recovery's."""
+        try:
+            yield
+        except Transient as error:
+            self._world.telemetry.log("effect_left", job_id=effect.job_id, why=str(error))
+        except Exception as error:  # noqa: BLE001  recovery runs it again
+            self._world.telemetry.log("effect_crashed", job_id=effect.job_id, error=error)
+
+    def _count(self, effect: Effect, number: int) -> None:
+        self._world.telemetry.count(
+            Metric.EFFECTS_DONE, number, lane=self._lane, operation=effect.operation
+        )

@@ -1,0 +1,6 @@
+"""What a deployment or a tenant is told of a job's life.
+
+``rows`` writes an event into the transaction that makes it true and publishes it at once where
+that is possible; ``delivery`` is recovery's: it delivers the others, retries and parks.
+May import: ``storage``, ``words``.
+"""

@@ -1,0 +1,282 @@
+"""One worker's run of a job, from the moment it began to the decision about its message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from pydantic import ValidationError
+
+from ..effects.run import sinks_of
+from ..effects.runner import EffectRunner
+from ..lifecycle.admission import admit_held
+from ..lifecycle.dispatch import send_dispatch
+from ..lifecycle.finish import end_job, ending_of, pause_job
+from ..selection.id_sources import filter_of, source_of
+from ..storage.control_table import read_job
+from ..storage.transaction import Rejected, execute, retry_transient
+from ..transitions.conditions import LEASE
+from ..transitions.finish import Ending
+from ..transitions.release import Release, release_attempt
+from ..words.errors import Crashed, JobFailed, OwnershipLost, QueryRefused, Transient
+from ..words.exact_json import exact_loads
+from ..words.job import EndReason, Lane
+from ..words.metrics import Metric
+from ..words.states import State
+from ..words.timing import SECOND, VISIBILITY_CAP, backoff_ms, ms
+from .chunk_loop import ChunkLoop
+from .decisions import DeleteMessage, KeepMessage
+from .heartbeat import Heartbeat
+from .planning import Work
+from .stopping import LoopEnd, StopReason
+
+if TYPE_CHECKING:
+    from ..words.job import Job
+    from ..words.ports import Delivery, World
+    from .decisions import Decision
+
+MAX_CONCLUSIONS: Final = 5
+"""How often the end of an attempt is tried when the job is moved under it (cancel, pause)."""
+LOST: Final = KeepMessage("ownership lost", None)
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What the rules need to know of the process they run in."""
+
+    name: str
+    """Unique per delivery: an attempt whose beginning got no reply is known by it."""
+    stopping: Callable[[], bool] = lambda: False
+    """True when the process was asked to end."""
+    deadline: int | None = None
+    """When the process will be killed (ms), if that is known."""
+
+
+def run_attempt(world: World, job: Job, delivery: Delivery, worker: Worker) -> Decision:
+    """Work through the job and conclude. The caller has begun the attempt."""
+    heart = Heartbeat(world, job, delivery)
+    heart.start()
+    runner = EffectRunner(world, job.lane)
+    attempt = _Attempt(world, delivery, worker, heart, runner, start=job.position)
+    try:
+        result = attempt.work(job)
+        runner.stop(drain=isinstance(result, LoopEnd) and result.stop is None)
+    finally:
+        heart.stop()
+    try:
+        return attempt.conclude(job, result)
+    except Transient as error:
+        # Nothing was written: the lease runs out, and a redelivery resumes at the checkpoint.
+        attempt.log("conclusion_left", job, why=str(error))
+        return KeepMessage("dependency", None)
+
+
+Result = LoopEnd | JobFailed | Transient
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    world: World
+    delivery: Delivery
+    worker: Worker
+    heart: Heartbeat
+    effects: EffectRunner
+    start: int
+    """The position this attempt began at."""
+
+    # --- working ------------------------------------------------------------------------------
+
+    def work(self, job: Job) -> Result:
+        try:
+            work = self._work_of(job)
+            if job.unprepared:
+                from .preparing import prepare  # noqa: PLC0415  not for a small job's start
+
+                prepared = prepare(self.world, job, self._should_stop)
+                if prepared.stop is not None:
+                    return prepared
+                job = prepared.job
+            walker = ChunkLoop(
+                self.world,
+                work,
+                source_of(self.world, job),
+                self._should_stop,
+                self.effects.add,
+            )
+            return walker.walk(job)
+        except OwnershipLost:
+            return LoopEnd(job, StopReason.LOST)
+        except (JobFailed, Transient) as error:
+            return error
+        except QueryRefused as error:
+            return JobFailed(EndReason.BAD_QUERY, str(error))
+        except Exception as error:  # noqa: BLE001  a bug costs an attempt, not the message
+            self.log("attempt_crashed", job, error=error)
+            return Crashed(f"unexpected {type(error).__name__}: {error}")
+
+    def _work_of(self, job: Job) -> Work:
+        operation = self.world.operations.get(job.operation)
+        if operation is None:
+            raise JobFailed(EndReason.UNKNOWN_OPERATION, f"no operation {job.operation!r}")
+        try:
+            raw = exact_loads(job.params)
+            parameters = operation.parameters.model_validate(raw)
+        except (ValidationError, ValueError) as error:
+            raise JobFailed(EndReason.BAD_PARAMETERS, str(error)) from error
+        return Work(operation, parameters, None if job.query is None else filter_of(job.query))
+
+    def _should_stop(self, job: Job) -> StopReason | None:
+        now = self.world.runtime.now()
+        if self.heart.lost:
+            return StopReason.LOST
+        if self.worker.stopping():
+            return StopReason.SHUTDOWN
+        timing = self.world.timing
+        if (
+            job.lane is Lane.SMALL
+            and self.worker.deadline is not None
+            and self.worker.deadline - now < ms(timing.small_reserve)
+        ):
+            return StopReason.OUT_OF_TIME
+        cap = self.delivery.first_received_at + VISIBILITY_CAP
+        if cap - now < 2 * ms(timing.lane(job.lane).visibility):
+            return StopReason.HAND_OVER
+        return None
+
+    # --- concluding ---------------------------------------------------------------------------
+
+    def conclude(self, job: Job, result: Result) -> Decision:
+        """Write how the attempt ended. Raises Transient when that could not be written."""
+        if isinstance(result, LoopEnd):
+            if result.stop is StopReason.LOST:
+                return self._lost(job)
+            job = result.job
+        if not isinstance(result, LoopEnd) or sinks_of(self.world, job.operation):
+            # The checkpoint, or how many effects are open, is only known to the store.
+            now = self._as_it_is(job)
+            if now is None:
+                return self._lost(job)
+            job = now
+        for _ in range(MAX_CONCLUSIONS):
+            try:
+                return self._conclude(job, result)
+            except Rejected as rejected:
+                if LEASE in rejected.reasons:
+                    return self._lost(job)
+                now = self._as_it_is(job)
+                if now is None:
+                    return self._lost(job)
+                job = now
+        raise Transient("the job keeps moving")
+
+    def _as_it_is(self, job: Job) -> Job | None:
+        """The job as it is now, or None when this attempt has lost it: who begins another raises
+        the fence, and who ends it removes the worker."""
+        now = retry_transient(self.world, lambda: read_job(self.world, job.id))
+        if now is None or now.fence != job.fence or now.worker != self.worker.name:
+            return None
+        return now
+
+    def _conclude(self, job: Job, result: Result) -> Decision:
+        if job.state is State.CANCELLING:
+            return self._end(job, Ending(State.CANCELLED))
+        if job.state is State.PAUSING:
+            return self._pause(job)
+        if isinstance(result, JobFailed):
+            return self._end(job, Ending(State.FAILED, EndReason(result.reason), str(result)))
+        if isinstance(result, Transient):
+            return self._retry_later(job, result)
+        match result.stop:
+            case None:
+                return self._end(job, ending_of(job))
+            case StopReason.OUT_OF_TIME:
+                return self._go_on_with_fresh_message(job, result.stop, Lane.BULK)
+            case StopReason.HAND_OVER:
+                return self._go_on_with_fresh_message(job, result.stop)
+            case _:
+                return self._give_back(job)
+
+    def _end(self, job: Job, ending: Ending) -> Decision:
+        ended = end_job(self.world, job, ending)
+        if ended.cleanup:
+            return KeepMessage("clean-up left", 0, self.heart.receipt)
+        return DeleteMessage(ending.state.value.lower(), self.heart.receipt)
+
+    def _pause(self, job: Job) -> Decision:
+        pause_job(self.world, job)
+        self.log("paused", job)
+        return DeleteMessage("paused", self.heart.receipt)
+
+    def _retry_later(self, job: Job, error: Transient) -> Decision:
+        """A dependency is down: let go, and come back after a while. It costs an attempt only when
+        it was a crash of our own, or has gone on for very long without progress."""
+        runtime, timing = self.world.runtime, self.world.timing
+        retries = 1 + (job.retries if job.position == self.start else 0)
+        spent = isinstance(error, Crashed) or retries > self.world.limits.max_retries
+        wait = backoff_ms(
+            retries - 1,
+            base=timing.retry_base,
+            cap=timing.retry_cap,
+            random=runtime.random(),
+            asked_ms=error.retry_after_ms,
+        )
+        self.log("retry_later", job, why=str(error), wait_ms=wait)
+        how = Release(not spent, retry_at=runtime.now() + wait, retries=retries)
+        if self._near_last_receive(job):
+            # Recovery sends it when it is due.
+            self._let_go(job, replace(how, fresh_message=True))
+            return DeleteMessage("retry with a fresh message", self.heart.receipt)
+        self._let_go(job, how)
+        return KeepMessage("retry", -(-wait // SECOND), self.heart.receipt)
+
+    def _give_back(self, job: Job) -> Decision:
+        """Asked to stop: the attempt does not count, and the message is free at once."""
+        self.log("attempt_given_back", job, why=StopReason.SHUTDOWN.value)
+        if self._near_last_receive(job):
+            return self._go_on_with_fresh_message(job, StopReason.SHUTDOWN)
+        self._let_go(job, Release(give_back=True))
+        return KeepMessage(StopReason.SHUTDOWN.value, 0, self.heart.receipt)
+
+    def _go_on_with_fresh_message(
+        self, job: Job, stop: StopReason, lane: Lane | None = None
+    ) -> Decision:
+        self.log("handed_over", job, why=stop.value, to=(lane or job.lane).value)
+        after = self._let_go(job, Release(give_back=True, fresh_message=True, lane=lane))
+        send_dispatch(self.world, after)
+        if lane is not None:
+            admit_held(self.world, job.tenant, job.lane)
+        return DeleteMessage(stop.value, self.heart.receipt)
+
+    def _let_go(self, job: Job, how: Release) -> Job:
+        transaction, after = release_attempt(self.world, job, how)
+
+        def applied() -> bool:
+            now = read_job(self.world, job.id)
+            return now is not None and now.state is State.QUEUED and now.fence == after.fence
+
+        execute(self.world, transaction, applied)
+        return after
+
+    def _near_last_receive(self, job: Job) -> bool:
+        """One more receive and the queue may give up on the message."""
+        limit = self.world.timing.lane(job.lane).max_receive_count
+        return self.delivery.receive_count >= limit - 1
+
+    def _lost(self, job: Job) -> Decision:
+        """Somebody else has the job or the subject: touch nothing, its message included."""
+        self.world.telemetry.count(Metric.OWNERSHIP_LOST, lane=job.lane, operation=job.operation)
+        self.log("ownership_lost", job)
+        return LOST
+
+    def log(self, action: str, job: Job, **fields: object) -> None:
+        self.world.telemetry.log(
+            action,
+            job_id=job.id,
+            tenant=job.tenant,
+            lane=job.lane.value,
+            attempt=job.attempt,
+            fence=job.fence,
+            position=job.position,
+            **fields,
+        )

@@ -1,0 +1,245 @@
+"""The chunk loop: read, plan, commit records and checkpoint together, repeat."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from ..effects.run import effect_of_chunk, effect_row
+from ..storage.control_table import read_job
+from ..storage.transaction import Rejected, back_off, execute, retry_transient
+from ..transitions.chunk_commit import commit_chunk, record_role, total_known
+from ..transitions.conditions import JOB, LEASE
+from ..words.errors import OwnershipLost, Transient, Why
+from ..words.limits import MAX_CHUNK
+from ..words.metrics import Metric
+from ..words.operation import Fail, Plan, Skip
+from .planning import Work, outcome_row, plan, tally
+from .prefetch import Chunk, Prefetch
+from .stopping import LoopEnd, StopRequested, still_running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..selection.id_sources import Entry, Source
+    from ..words.effect import Effect
+    from ..words.job import IdCursor, Job
+    from ..words.ports import World
+    from ..words.writes import Item
+    from .stopping import StopReason
+
+MAX_LOOKS: Final = 500
+"""How often one chunk is tried; a record is failed long before that."""
+MAX_REPLANS: Final = 3
+"""How often a record that somebody else keeps changing is planned again before it is failed."""
+
+
+@dataclass(frozen=True)
+class ChunkLoop:
+    """Walks one attempt of a job."""
+
+    world: World
+    work: Work
+    source: Source
+    should_stop: Callable[[Job], StopReason | None]
+    committed: Callable[[Effect], None] = lambda _effect: None
+    """Told of each effect whose chunk has committed."""
+
+    def walk(self, job: Job) -> LoopEnd:
+        """Commit chunk after chunk until the end or a reason to stop.
+
+        Raises OwnershipLost, Transient (a dependency keeps failing), JobFailed.
+        """
+        ahead = Prefetch(self.world, partial(self._read, job))
+        try:
+            return self._walk(job, ahead)
+        except StopRequested as stopped:
+            return stopped.walked
+        finally:
+            ahead.close()
+
+    def _walk(self, job: Job, ahead: Prefetch) -> LoopEnd:
+        cursor: IdCursor | None = None if job.walked_to_its_end else job.cursor
+        while cursor is not None:
+            if stop := self.should_stop(job):
+                return LoopEnd(job, stop)
+            started = self.world.runtime.now()
+            chunk = ahead.take(cursor)
+            entries = chunk.part.entries
+            cursor = chunk.part.next
+            if not entries:
+                continue
+            before = job
+            job = self._settle(job, entries, dict(chunk.plans))
+            self._measure(before, job, started)
+            if job.cursor != entries[-1].cursor:
+                cursor = job.cursor
+        return self._ended(job)
+
+    def _read(self, job: Job, cursor: IdCursor) -> Chunk:
+        """The next ids, and what is to happen to their records. Raises Transient, JobFailed."""
+        size = min(self.world.limits.chunk_size, MAX_CHUNK)
+        part = retry_transient(self.world, partial(self.source.after, cursor, size))
+        ids = list(dict.fromkeys(entry.id for entry in part.entries))
+        if not ids:
+            return Chunk(part, {})
+        return Chunk(
+            part, retry_transient(self.world, lambda: plan(self.world, job, self.work, ids))
+        )
+
+    def _ended(self, job: Job) -> LoopEnd:
+        """Nothing is left; if nobody knew how much there would be, note how much there was."""
+        if job.total is not None:
+            return LoopEnd(job, None)
+
+        def applied() -> bool:
+            now = read_job(self.world, job.id)
+            return now is not None and now.total == job.position
+
+        try:
+            execute(self.world, total_known(job), applied)
+        except Rejected as rejected:
+            if LEASE not in rejected.reasons:
+                try:
+                    still_running(self.world, job)
+                except StopRequested as stopped:
+                    return stopped.walked
+            raise OwnershipLost from rejected
+        return LoopEnd(job.model_copy(update={"total": job.position}), None)
+
+    def _settle(self, job: Job, entries: Sequence[Entry], plans: dict[str, Plan]) -> Job:
+        """Commit the entries, in pieces if the store will not take them at once."""
+        replanned: Counter[str] = Counter()
+        for looked in range(MAX_LOOKS):
+            try:
+                return self._commit(job, entries, plans)
+            except Rejected as rejected:
+                if _moved(rejected, LEASE):
+                    raise OwnershipLost from rejected
+                if _moved(rejected, JOB):
+                    moved = still_running(self.world, job)
+                    if moved.position > job.position:
+                        return moved
+                    back_off(self.world, looked)
+                    continue
+                if (bad := self._unwritable(rejected, entries, plans)) is not None:
+                    plans |= {each.id: each for each in bad}
+                elif any(reason.why is Why.INVALID for reason in rejected.reasons.values()):
+                    return self._split(job, entries, plans)
+                else:
+                    plans |= self._replan(job, rejected, entries, plans, replanned)
+        raise Transient("the chunk's records keep changing")
+
+    def _commit(self, job: Job, entries: Sequence[Entry], plans: dict[str, Plan]) -> Job:
+        settled = _first_of_each(entries, plans)
+        counts = tally(settled)
+        after = job.model_copy(
+            update={
+                "position": job.position + len(entries),
+                "cursor": entries[-1].cursor,
+                "succeeded": job.succeeded + counts.succeeded,
+                "failed": job.failed + counts.failed,
+                "skipped": job.skipped + counts.skipped,
+            }
+        )
+        effect = effect_of_chunk(self.world, job, settled)
+        transaction = commit_chunk(
+            job,
+            position=after.position,
+            cursor=after.cursor,
+            counts=counts,
+            records=[p.write for p in settled if p.write is not None],
+            outcomes=self._outcomes(settled),
+            effect=effect_row(self.world, effect) if effect else None,
+        )
+        execute(self.world, transaction, applied=lambda: self._is_at(after))
+        if effect:
+            self.committed(effect)
+        return after
+
+    def _outcomes(self, settled: Sequence[Plan]) -> Item | None:
+        """Kept as long as the job can be read, which is counted from its end."""
+        row = outcome_row(settled)
+        expires = self.world.timing.row_ends(self.world.runtime.now())
+        return {**row, "expires_at_seconds": expires} if row else None
+
+    def _is_at(self, after: Job) -> bool:
+        job = read_job(self.world, after.id)
+        return job is not None and job.fence == after.fence and job.position >= after.position
+
+    def _unwritable(
+        self, rejected: Rejected, entries: Sequence[Entry], plans: dict[str, Plan]
+    ) -> list[Plan] | None:
+        """The records that can never be written, failed; None when they can't be told apart."""
+        writing = _writing(entries, plans)
+        bad = [
+            Plan(each.id, Fail(f"cannot be written: {reason.message or 'refused by the store'}"))
+            for index, each in enumerate(writing)
+            if (reason := rejected.reasons.get(record_role(index))) and reason.why is Why.INVALID
+        ]
+        if bad and (len(bad) < len(writing) or len(writing) == 1):
+            return bad
+        return None
+
+    def _split(self, job: Job, entries: Sequence[Entry], plans: dict[str, Plan]) -> Job:
+        if len(entries) == 1:
+            # Not the record's write, so trying again is all that is left.
+            raise Transient("the store refuses the checkpoint")
+        half = len(entries) // 2
+        job = self._settle(job, entries[:half], plans)
+        return self._settle(job, entries[half:], plans)
+
+    def _replan(
+        self,
+        job: Job,
+        rejected: Rejected,
+        entries: Sequence[Entry],
+        plans: dict[str, Plan],
+        replanned: Counter[str],
+    ) -> dict[str, Plan]:
+        """New plans for the records that somebody else changed since they were read."""
+        writing = _writing(entries, plans)
+        ids = [p.id for i, p in enumerate(writing) if record_role(i) in rejected.reasons]
+        if not ids:
+            raise Transient(str(rejected)) from rejected
+        replanned.update(ids)
+        given_up = [id_ for id_ in ids if replanned[id_] > MAX_REPLANS]
+        again = [id_ for id_ in ids if replanned[id_] <= MAX_REPLANS]
+        failed = {i: Plan(i, Fail("changed by somebody else too often")) for i in given_up}
+        if not again:
+            return failed
+        return failed | retry_transient(self.world, lambda: plan(self.world, job, self.work, again))
+
+    def _measure(self, before: Job, after: Job, started: int) -> None:
+        telemetry, lane, operation = self.world.telemetry, after.lane, after.operation
+        taken = self.world.runtime.now() - started
+        telemetry.duration(Metric.CHUNK_TIME, taken, lane=lane, operation=operation)
+        count = after.position - before.position
+        telemetry.count(Metric.ITEMS, count, lane=lane, operation=operation)
+
+
+def _moved(rejected: Rejected, role: str) -> bool:
+    """The item was not as this attempt left it. A request that could not even be read objects to
+    every write, and says nothing of any."""
+    reason = rejected.reasons.get(role)
+    return reason is not None and reason.why is not Why.INVALID
+
+
+def _first_of_each(entries: Sequence[Entry], plans: dict[str, Plan]) -> list[Plan]:
+    """One plan per entry; an id that comes twice in a chunk is changed once."""
+    seen: set[str] = set()
+    settled = []
+    for entry in entries:
+        settled.append(_repeated(entry.id) if entry.id in seen else plans[entry.id])
+        seen.add(entry.id)
+    return settled
+
+
+def _repeated(id_: str) -> Plan:
+    return Plan(id_, Skip("already changed by this job"))
+
+
+def _writing(entries: Sequence[Entry], plans: dict[str, Plan]) -> list[Plan]:
+    return [p for p in _first_of_each(entries, plans) if p.write is not None]

@@ -1,0 +1,242 @@
+"""One protocol for both lanes: what to do with a delivered message.
+
+``on_message`` returns a decision about the message; the entrypoint carries it out. The order of
+the questions is the protocol: is it a message, is there a job, is it finished, whose is the
+subject, is somebody running it, and only then: begin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ..events.rows import publish_now
+from ..lifecycle.cleanup import clean_up, release_if_held
+from ..lifecycle.finish import end_job, pause_job
+from ..lifecycle.undecodable import UndecodableResult, end_undecodable
+from ..storage import control_table
+from ..storage.control_table import read_job, read_lease
+from ..storage.transaction import Rejected, execute, retry_transient
+from ..transitions.attempt import begin_attempt, store_receipt
+from ..transitions.conditions import LEASE
+from ..transitions.finish import Ending
+from ..words.errors import Transient, Undecodable
+from ..words.job import EndReason, Job, Lease
+from ..words.messages import Pointer, UnreadableMessage, read_pointer
+from ..words.metrics import Metric
+from ..words.states import State
+from ..words.timing import SECOND
+from .attempt import run_attempt
+from .decisions import DeleteMessage, KeepMessage
+
+if TYPE_CHECKING:
+    from ..words.ports import Delivery, World
+    from ..words.writes import Key
+    from .attempt import Worker
+    from .decisions import Decision
+
+MAX_LOOKS: Final = 5
+"""How often a job that moves while it is looked at is looked at again."""
+LOOK_AGAIN: Final = 5
+"""Seconds until a message is tried again whose job could not be looked at."""
+
+
+def on_message(world: World, delivery: Delivery, worker: Worker) -> Decision:
+    """Run, resume, refuse or clean up the job a message points to.
+
+    Never raises for what the world does to it: a dependency that fails keeps the message.
+    """
+    try:
+        pointer = read_pointer(delivery.body)
+    except UnreadableMessage as error:
+        world.telemetry.count(Metric.UNREADABLE_MESSAGES)
+        world.telemetry.log("message_unreadable", message_id=delivery.message_id, why=str(error))
+        return DeleteMessage("unreadable")
+    try:
+        return _Look(world, delivery, worker, pointer).decide()
+    except Transient as error:
+        world.telemetry.log("message_kept", job_id=pointer.job_id, why=str(error))
+        return KeepMessage("dependency", LOOK_AGAIN)
+
+
+class _Moved(Exception):
+    """The job changed between reading and writing; look again."""
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One delivery, looked at until its job holds still."""
+
+    world: World
+    delivery: Delivery
+    worker: Worker
+    pointer: Pointer
+
+    def decide(self) -> Decision:
+        for _ in range(MAX_LOOKS):
+            item = retry_transient(self.world, lambda: self.world.store.get(self._key))
+            if item is None:
+                return DeleteMessage("no such job")
+            try:
+                return self._route(control_table.job_of(item))
+            except Undecodable as error:
+                match end_undecodable(self.world, self.pointer.job_id, item, str(error)):
+                    case UndecodableResult.DONE:
+                        return DeleteMessage("undecodable")
+                    case UndecodableResult.HELD:
+                        # By then its worker has beaten again, or its lease has expired.
+                        wait = self.world.timing.lane(self.pointer.lane).visibility
+                        return KeepMessage("undecodable, but its lease has not expired", wait)
+                    case UndecodableResult.MOVED:
+                        continue
+            except _Moved:
+                continue
+        return KeepMessage("busy", LOOK_AGAIN)
+
+    @property
+    def _key(self) -> Key:
+        return control_table.job_key(self.pointer.job_id)
+
+    def _route(self, job: Job) -> Decision:
+        match job.state:
+            case State.SUCCEEDED | State.FAILED | State.CANCELLED:
+                return self._finished(job)
+            case State.SETTLING:
+                return DeleteMessage("settling: effects have their own rows")
+            case State.PAUSED:
+                return DeleteMessage("paused: resuming sends a new message")
+            case State.QUEUED:
+                return self._queued(job)
+            case _:
+                return self._active(job)
+
+    def _finished(self, job: Job) -> Decision:
+        """Clean up first: a message deleted before that leaves the subject stuck for ever."""
+        release_if_held(self.world, job)
+        clean_up(self.world, job)
+        return DeleteMessage("finished")
+
+    def _queued(self, job: Job) -> Decision:
+        if job.held:
+            return DeleteMessage("held: admission sends a new message")
+        if job.lane is not self.pointer.lane:
+            return DeleteMessage("promoted: the other lane has its message")
+        wait = (job.retry_at or 0) - self.world.runtime.now()
+        if wait > 0:
+            return KeepMessage("waiting for retry", -(-wait // SECOND))
+        return self._begin(job, None)
+
+    def _active(self, job: Job) -> Decision:
+        lease = retry_transient(self.world, lambda: read_lease(self.world, job))
+        if lease is None or lease.job_id != job.id:
+            return self._superseded(job)
+        if lease.expires_at is None or lease.fence != job.fence:
+            raise _Moved
+        if lease.expires_at > self.world.runtime.now():
+            return self._redelivered(job)
+        match job.state:
+            case State.CANCELLING:
+                return self._end(job, Ending(State.CANCELLED, expired=lease))
+            case State.PAUSING:
+                return self._pause(job, lease)
+            case _:
+                return self._begin(job, lease)
+
+    def _redelivered(self, job: Job) -> Decision:
+        """Somebody is running it: keep this delivery hidden, and tell them its receipt."""
+        self.world.telemetry.count(
+            Metric.REDELIVERIES_OF_ACTIVE, lane=job.lane, operation=job.operation
+        )
+        self._log("redelivery_extended", job)
+        try:
+            execute(
+                self.world,
+                store_receipt(job, self.delivery.receipt),
+                applied=lambda: False,
+            )
+        except Rejected:
+            raise _Moved from None
+        return KeepMessage("held by live owner", self.world.timing.lane(job.lane).visibility)
+
+    def _superseded(self, job: Job) -> Decision:
+        """Another job holds the subject: this one is over, and must not touch that lease."""
+        self._log("superseded", job)
+        if job.state is State.CANCELLING:
+            return self._end(job, Ending(State.CANCELLED, owns_lease=False))
+        if job.state is State.PAUSING:
+            raise _Moved  # nobody takes a pausing job's subject
+        return self._end(job, Ending(State.FAILED, EndReason.SUPERSEDED, owns_lease=False))
+
+    def _begin(self, job: Job, expired: Lease | None) -> Decision:
+        if job.attempt >= self.world.timing.lane(job.lane).max_attempts:
+            ending = Ending(State.FAILED, EndReason.ATTEMPTS_EXHAUSTED, expired=expired)
+            return self._end(job, ending)
+        transaction, begun = begin_attempt(
+            self.world,
+            job,
+            worker=self.worker.name,
+            receipt=self.delivery.receipt,
+            expired=expired,
+        )
+
+        def applied() -> bool:
+            now = read_job(self.world, job.id)
+            return now is not None and now.fence == begun.fence and now.worker == begun.worker
+
+        try:
+            execute(self.world, transaction, applied)
+        except Rejected as rejected:
+            return self._not_begun(job, rejected)
+        self._measure_start(job, begun)
+        publish_now(self.world, transaction)
+        return run_attempt(self.world, begun, self.delivery, self.worker)
+
+    def _not_begun(self, job: Job, rejected: Rejected) -> Decision:
+        if LEASE not in rejected.reasons:
+            raise _Moved from rejected
+        lease = retry_transient(self.world, lambda: read_lease(self.world, job))
+        if lease is not None and lease.job_id == job.id:
+            raise _Moved from rejected
+        # Free or another's, while the job was unfinished: read it once more, it may have ended.
+        now = retry_transient(self.world, lambda: read_job(self.world, job.id))
+        if now is None or now.state is not job.state or now.fence != job.fence:
+            raise _Moved from rejected
+        return self._superseded(now)
+
+    def _end(self, job: Job, ending: Ending) -> Decision:
+        try:
+            ended = end_job(self.world, job, ending)
+        except Rejected:
+            raise _Moved from None
+        if ended.cleanup:
+            return KeepMessage("clean-up left", LOOK_AGAIN)
+        return DeleteMessage(ending.state.value.lower())
+
+    def _pause(self, job: Job, lease: Lease) -> Decision:
+        try:
+            pause_job(self.world, job, lease)
+        except Rejected:
+            raise _Moved from None
+        return DeleteMessage("paused")
+
+    def _measure_start(self, job: Job, begun: Job) -> None:
+        self._log("attempt_begun", begun)
+        if job.started_at is not None:
+            return
+        lane, operation = begun.lane, begun.operation
+        telemetry = self.world.telemetry
+        telemetry.duration(Metric.DWELL, begun.dwell_ms or 0, lane=lane, operation=operation)
+        if self.delivery.receive_count == 1:
+            waited = max(0, self.world.runtime.now() - self.delivery.sent_at)
+            telemetry.duration(Metric.QUEUE_DWELL, waited, lane=lane, operation=operation)
+
+    def _log(self, action: str, job: Job) -> None:
+        self.world.telemetry.log(
+            action,
+            job_id=job.id,
+            tenant=job.tenant,
+            lane=job.lane.value,
+            attempt=job.attempt,
+            fence=job.fence,
+            receive_count=self.delivery.receive_count,
+        )

@@ -1,0 +1,109 @@
+"""Keeping a running job's lease and its message, from a thread of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ..storage.control_table import read_job
+from ..transitions.attempt import renew_lease
+from ..words.errors import OutcomeUnknown, ReceiptExpired, Refused, Transient, Undecodable
+from ..words.timing import SECOND, VISIBILITY_CAP, ms
+
+if TYPE_CHECKING:
+    from ..words.job import Job
+    from ..words.ports import Delivery, Task, World
+
+MAX_RECEIPTS: Final = 4
+"""Receipt handles one beat extends; a job with more messages than that gets some handed over again
+and again, which is harmless."""
+
+
+class Heartbeat:
+    """Beats every ``heartbeat`` seconds until stopped.
+
+    One failed beat is logged and tried again at the next; a beat that finds the lease gone, or
+    none that succeeded for a lease's length, makes ``lost`` true for good.
+    """
+
+    def __init__(self, world: World, job: Job, delivery: Delivery) -> None:
+        self._world = world
+        self._job = job
+        self._delivery = delivery
+        self._timing = world.timing.lane(job.lane)
+        self._stop = world.runtime.event()
+        self._task: Task | None = None
+        self._gone = False
+        self._kept_at = world.runtime.now()
+        self.receipt = delivery.receipt
+        """The newest receipt handle known of the job's message."""
+        self._receipts = {delivery.receipt: None}
+
+    def start(self) -> None:
+        self._task = self._world.runtime.spawn(f"heartbeat-{self._job.id}", self._run)
+
+    def stop(self) -> None:
+        """Returns when no beat is in flight, so none can revive what is released next."""
+        self._stop.set()
+        if self._task:
+            self._task.join()
+
+    @property
+    def lost(self) -> bool:
+        silent = self._world.runtime.now() - self._kept_at
+        return self._gone or silent >= ms(self._timing.lease_ttl)
+
+    def _run(self) -> None:
+        while not self._stop.wait(ms(self._timing.heartbeat)):
+            self._beat()
+            if self._gone:
+                return
+
+    def _beat(self) -> None:
+        at = self._world.runtime.now()
+        beat = renew_lease(self._world, self._job)
+        try:
+            self._world.store.transact(beat.action, list(beat.writes.values()))
+        except Refused as refused:
+            self._gone = not refused.only_contention
+            self._log("beat_refused")
+            return
+        except (Transient, OutcomeUnknown) as error:
+            self._log("beat_failed", why=str(error))
+            return
+        self._kept_at = at
+        self._keep_message()
+
+    def _keep_message(self) -> None:
+        """Extend this delivery, and those that other workers handed over: a job can have more
+        than one message, and one that is forgotten is received until it is a dead letter."""
+        try:
+            job = read_job(self._world, self._job.id)
+        except (Transient, Undecodable) as error:
+            self._log("beat_without_receipt", why=str(error))
+            job = None
+        if job and job.receipt:
+            self.receipt = job.receipt
+            self._receipts[job.receipt] = None
+        for receipt in tuple(self._receipts)[:-MAX_RECEIPTS]:
+            del self._receipts[receipt]
+        for receipt in tuple(self._receipts):
+            self._extend(receipt)
+
+    def _extend(self, receipt: str) -> None:
+        left = self._delivery.first_received_at + VISIBILITY_CAP - self._world.runtime.now()
+        seconds = min(self._timing.visibility, left // SECOND)
+        if seconds <= 0:
+            return
+        try:
+            self._world.queues[self._job.lane].set_visibility(receipt, seconds)
+        except ReceiptExpired:
+            # The message is on its way to another worker, which will hand its receipt over.
+            del self._receipts[receipt]
+            self._log("receipt_expired")
+        except Transient as error:
+            self._log("beat_without_visibility", why=str(error))
+
+    def _log(self, action: str, **fields: object) -> None:
+        self._world.telemetry.log(
+            action, job_id=self._job.id, tenant=self._job.tenant, fence=self._job.fence, **fields
+        )

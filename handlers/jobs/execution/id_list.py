@@ -1,0 +1,146 @@
+"""Writing down the ids of an uploaded file or a snapshot, before the first record is changed.
+
+The list is written whole under a name of this attempt's own, and one transaction makes it the
+job's. An interruption leaves an object nobody knows, which the bucket's lifecycle removes; the
+next attempt starts again. So a job never walks half of its input, nor somebody else's list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from ..selection.dedupe import DistinctIds
+from ..selection.id_sources import filter_of, lines, query_port, upload_ids
+from ..selection.upload_parser import BadUpload
+from ..storage.control_table import read_job
+from ..storage.transaction import Rejected, execute, retry_transient
+from ..transitions.chunk_commit import id_list_written
+from ..transitions.conditions import LEASE
+from ..words.errors import JobFailed, OwnershipLost, Transient
+from ..words.job import EndReason
+from ..words.limits import QUERY_PAGE
+from .stopping import LoopEnd, StopRequested, still_running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ..words.job import Job
+    from ..words.ports import World
+    from .stopping import StopReason
+
+LOOK_EVERY: Final = 5000
+"""Ids between two looks at whether to stop."""
+
+
+def write_id_list(
+    world: World, job: Job, should_stop: Callable[[Job], StopReason | None]
+) -> LoopEnd:
+    """The job with its id list, or why it stopped before it had one.
+
+    Raises OwnershipLost, Transient, JobFailed (a bad line, a file that is gone, a bad query).
+    """
+    return _Preparation(world, job, should_stop).run()
+
+
+@dataclass(frozen=True)
+class _Preparation:
+    world: World
+    job: Job
+    should_stop: Callable[[Job], StopReason | None]
+
+    def run(self) -> LoopEnd:
+        started = self.world.runtime.now()
+        # The fence makes the name this attempt's: a replaced worker can't change what is walked.
+        name = f"ids/{self.job.id}-{self.job.fence}"
+        ids = DistinctIds(self._watched(self._found()))
+        try:
+            size = self.world.payloads.put(name, lines(ids))
+        except StopRequested as stopped:
+            return stopped.walked
+        except BadUpload as error:
+            raise JobFailed(EndReason.BAD_UPLOAD, str(error)) from error
+        prepared = self.job.model_copy(
+            update={"payload": name, "total": ids.total, "duplicates": ids.duplicates}
+        )
+        try:
+            self._keep(prepared, name)
+        except StopRequested as stopped:
+            self._drop(name)
+            return stopped.walked
+        except OwnershipLost:
+            self._drop(name)
+            raise
+        self._log(
+            "list_written",
+            total=ids.total,
+            duplicates=ids.duplicates,
+            bytes=size,
+            ms=self.world.runtime.now() - started,
+        )
+        return LoopEnd(prepared, None)
+
+    # --- the ids ------------------------------------------------------------------------------
+
+    def _found(self) -> Iterator[str]:
+        if self.job.upload is not None:
+            return upload_ids(self.world, self.job.upload, self._look)
+        return self._queried(self.job.query or "")
+
+    def _queried(self, query: str) -> Iterator[str]:
+        port, filter_ = query_port(self.world), filter_of(query)
+        cursor: str | None = None
+        while True:
+            self._look()
+            page = retry_transient(
+                self.world, partial(port.page, self.job.tenant, filter_, cursor, QUERY_PAGE)
+            )
+            for found in page.found:
+                yield found.id
+            if page.next is None:
+                return
+            cursor = page.next
+
+    def _watched(self, ids: Iterator[str]) -> Iterator[str]:
+        for number, id_ in enumerate(ids, start=1):
+            if number % LOOK_EVERY == 0:
+                self._look()
+            yield id_
+
+    # --- stopping -----------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Raises Stopped, OwnershipLost."""
+        if stop := self.should_stop(self.job):
+            raise StopRequested(self.job, stop)
+        still_running(self.world, self.job)
+
+    def _keep(self, prepared: Job, name: str) -> None:
+        transaction = id_list_written(
+            self.job, payload=name, total=prepared.total or 0, duplicates=prepared.duplicates
+        )
+
+        def applied() -> bool:
+            now = read_job(self.world, self.job.id)
+            return now is not None and now.payload == name
+
+        try:
+            execute(self.world, transaction, applied)
+        except Rejected as rejected:
+            if LEASE in rejected.reasons:
+                raise OwnershipLost from rejected
+            still_running(self.world, self.job)
+            raise OwnershipLost from rejected
+
+    def _drop(self, name: str) -> None:
+        """Best effort: the bucket's lifecycle removes what is left."""
+        try:
+            self.world.payloads.delete(name)
+        except Transient as error:
+            self._log("list_left", why=str(error))
+
+    def _log(self, action: str, **fields: object) -> None:
+        self.world.telemetry.log(
+            action, job_id=self.job.id, tenant=self.job.tenant, fence=self.job.fence, **fields
+        )

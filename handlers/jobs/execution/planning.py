@@ -1,0 +1,96 @@
+"""What happens to each record of a chunk: the operation's answer, and the write for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..words.job import Counts
+from ..words.limits import MAX_REASON
+from ..words.operation import Change, Fail, Operation, Plan, Remove, Skip, Touch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pydantic import BaseModel
+
+    from ..words.filters import Filter
+    from ..words.job import Job
+    from ..words.operation import Outcome, Record
+    from ..words.ports import World
+    from ..words.writes import Item, Value, Write
+
+
+@dataclass(frozen=True)
+class Work:
+    """An operation with its parameters, ready to be applied."""
+
+    operation: Operation
+    parameters: BaseModel
+    filter: Filter | None = None
+    """What a query's records have to match when they are read."""
+
+    def outcome(self, record: Record) -> Outcome:
+        """Never raises: one bad record never fails its neighbours."""
+        try:
+            return self.operation.apply(record.fields, self.parameters)
+        except Exception as error:  # noqa: BLE001  whatever an operation raises is this record's
+            return Fail(f"{type(error).__name__}: {error}")
+
+
+def plan(world: World, job: Job, work: Work, ids: Sequence[str]) -> dict[str, Plan]:
+    """Read the records (one call) and decide each. Raises Transient."""
+    records = world.records.read(job.tenant, ids)
+    return {id_: plan_one(world, job, work, id_, records.get(id_)) for id_ in ids}
+
+
+def plan_one(world: World, job: Job, work: Work, id_: str, record: Record | None) -> Plan:
+    if record is None:
+        return Plan(id_, work.operation.missing)
+    if record.last_job_id == job.id:
+        # Only possible for an id that was in an earlier chunk too.
+        return Plan(id_, Skip("already changed by this job"))
+    if work.filter is not None and not _matches(work.filter, record):
+        # An index lags, and so does a list that was written down before.
+        return Plan(id_, Skip("no longer matches the query"))
+    outcome = work.outcome(record)
+    try:
+        return Plan(id_, outcome, _write(world, job, record, outcome), _version(record, outcome))
+    except ValueError as error:
+        return Plan(id_, Fail(str(error)))
+
+
+def _matches(filter_: Filter, record: Record) -> bool:
+    from .filters import matches  # noqa: PLC0415  slow to import, and few jobs have a filter
+
+    return matches(filter_, record.fields)
+
+
+def _write(world: World, job: Job, record: Record, outcome: Outcome) -> Write | None:
+    match outcome:
+        case Change(fields):
+            return world.records.change(record, fields, job.id)
+        case Remove():
+            return world.records.remove(record, job.id)
+        case _:
+            return None
+
+
+def _version(record: Record, outcome: Outcome) -> int:
+    return record.version if isinstance(outcome, Touch) else record.version + 1
+
+
+def tally(plans: Sequence[Plan]) -> Counts:
+    failed = sum(isinstance(p.outcome, Fail) for p in plans)
+    skipped = sum(isinstance(p.outcome, Skip) for p in plans)
+    return Counts(succeeded=len(plans) - failed - skipped, failed=failed, skipped=skipped)
+
+
+def outcome_row(plans: Sequence[Plan]) -> Item | None:
+    """The failed and skipped records of a chunk with their reasons; None when there are none."""
+    rows: dict[str, list[Mapping[str, Value]]] = {"failed": [], "skipped": []}
+    for each in plans:
+        if isinstance(each.outcome, Fail | Skip):
+            kind = "failed" if isinstance(each.outcome, Fail) else "skipped"
+            rows[kind].append({"id": each.id, "reason": each.outcome.reason[:MAX_REASON]})
+    return {kind: row for kind, row in rows.items() if row} or None

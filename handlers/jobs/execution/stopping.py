@@ -1,0 +1,64 @@
+"""Why an attempt stops before its job's last record, and whether the job is still its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from ..storage.control_table import read_job
+from ..storage.transaction import retry_transient
+from ..words.errors import OwnershipLost
+from ..words.states import State
+
+if TYPE_CHECKING:
+    from ..words.job import Job
+    from ..words.ports import World
+
+
+class StopReason(StrEnum):
+    """Why a worker leaves its loop before the last record. None of these is a failure."""
+
+    CANCELLED = "cancelled"
+    PAUSED = "paused"
+    SHUTDOWN = "shutdown"
+    """The process was asked to end; the attempt is given back."""
+    OUT_OF_TIME = "out_of_time"
+    """Too little of the function's time is left: go on in the bulk lane."""
+    HAND_OVER = "hand_over"
+    """The message nears its visibility cap or its last receive: go on with a fresh one."""
+    LOST = "lost"
+    """The lease could not be kept."""
+
+
+@dataclass(frozen=True)
+class LoopEnd:
+    """Where a walk ended; ``stop`` is None when every record is settled."""
+
+    job: Job
+    stop: StopReason | None
+
+
+class StopRequested(Exception):
+    """The job was asked to stop."""
+
+    def __init__(self, job: Job, stop: StopReason) -> None:
+        super().__init__(stop)
+        self.walked = LoopEnd(job, stop)
+
+
+def still_running(world: World, job: Job) -> Job:
+    """The job as it is now, if it is still this attempt's to run.
+
+    Raises Stopped when it was asked to cancel or pause, OwnershipLost when it is somebody else's.
+    """
+    now = retry_transient(world, lambda: read_job(world, job.id))
+    if now is None or now.fence != job.fence:
+        raise OwnershipLost
+    if now.state is State.CANCELLING:
+        raise StopRequested(now, StopReason.CANCELLED)
+    if now.state is State.PAUSING:
+        raise StopRequested(now, StopReason.PAUSED)
+    if now.state is not State.RUNNING:
+        raise OwnershipLost
+    return now

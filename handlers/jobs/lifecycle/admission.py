@@ -1,0 +1,80 @@
+"""Admission: a free slot goes to the oldest held job of its tenant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ..events.rows import publish_now
+from ..storage import control_table
+from ..storage.control_table import read_job
+from ..storage.transaction import Rejected, execute
+from ..transitions.enqueue import admit_job
+from ..transitions.quotas import SLOTS, lane_use
+from ..words.errors import Transient, Undecodable
+from ..words.job import Job, Lane
+from ..words.writes import Index
+from .dispatch import send_dispatch
+
+if TYPE_CHECKING:
+    from ..words.ports import World
+
+MAX_ADMITTED: Final = 10
+"""Held jobs one call admits; more than one is only free when limits were raised."""
+
+
+def admit_held(world: World, tenant: str, lane: Lane) -> int:
+    """Give free slots to the tenant's oldest held jobs; returns how many were admitted.
+
+    Never raises: recovery comes again while anybody is held.
+    """
+    admitted = 0
+    try:
+        page = world.store.query(
+            Index.HELD, control_table.held_partition(tenant, lane), limit=MAX_ADMITTED
+        )
+        for found in page.found:
+            try:
+                job = read_job(world, str(found.item["id"]))
+            except Undecodable as error:
+                # Recovery buries it; those behind it need not wait for that.
+                world.telemetry.log("held_job_undecodable", pk=found.key.pk, why=str(error))
+                continue
+            if job is None or not job.held:
+                continue  # the index lags
+            if not _admit(world, job):
+                break
+            admitted += 1
+    except (Transient, Undecodable) as error:
+        world.telemetry.log("admission_left", tenant=tenant, lane=lane.value, why=str(error))
+    return admitted
+
+
+def admit_if_free(world: World, job: Job) -> None:
+    """For a job that was just held: between its being refused a slot and its being held, whoever
+    freed one saw nobody wait. Never raises: recovery comes again while anybody is held."""
+    try:
+        use = lane_use(world, job.tenant, job.lane)
+        if use.count >= use.limit:
+            return
+        if use.held > 1:
+            admit_held(world, job.tenant, job.lane)
+        else:
+            _admit(world, job)  # the index may not know it yet
+    except (Transient, Undecodable) as error:
+        world.telemetry.log("admission_left", tenant=job.tenant, why=str(error))
+
+
+def _admit(world: World, job: Job) -> bool:
+    transaction, after = admit_job(world, job)
+
+    def applied() -> bool:
+        now = read_job(world, job.id)
+        return now is not None and not now.held and now.dispatches == after.dispatches
+
+    try:
+        execute(world, transaction, applied)
+    except Rejected as rejected:
+        return SLOTS not in rejected.reasons
+    send_dispatch(world, after)
+    publish_now(world, transaction)
+    return True

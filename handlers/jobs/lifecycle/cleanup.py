@@ -1,0 +1,67 @@
+"""What a finished job leaves behind is removed before its message is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..storage import control_table
+from ..storage.control_table import read_lease
+from ..storage.transaction import Rejected, Transaction, execute, retry_transient
+from ..transitions.conditions import JOB, LEASE
+from ..words.writes import Equals, Update
+
+if TYPE_CHECKING:
+    from ..words.job import Job
+    from ..words.ports import World
+
+
+def clean_up(world: World, job: Job) -> None:
+    """Delete a finished job's id list and note that nothing is left. Safe to repeat.
+
+    Raises Transient: then the job keeps its note, and its message must stay.
+    """
+    if not job.cleanup:
+        return
+    if job.payload is not None:
+        name = job.payload
+        retry_transient(world, lambda: world.payloads.delete(name))
+    done = Transaction(
+        "cleaned_up",
+        {
+            JOB: Update(
+                control_table.job_key(job.id),
+                remove=("cleanup", *control_table.NOT_DUE),
+                when=(Equals("state", job.state.value), Equals("fence", job.fence)),
+            )
+        },
+    )
+    try:
+        execute(world, done, applied=lambda: False)
+    except Rejected:
+        # A retry was asked for meanwhile; it needs no clean-up any more.
+        world.telemetry.log("clean_up_overtaken", job_id=job.id, tenant=job.tenant)
+
+
+def release_if_held(world: World, job: Job) -> None:
+    """Free the subject if a finished job still holds it. Raises Transient.
+
+    Only under the fence the job ended with. Closes: a retry that took the subject again since the
+    job was read.
+    """
+    lease = retry_transient(world, lambda: read_lease(world, job))
+    if lease is None or lease.job_id != job.id or lease.fence != job.fence:
+        return
+    release = Transaction(
+        "release",
+        {
+            LEASE: Update(
+                control_table.lease_key(job.tenant, job.subject),
+                remove=("job_id", "expires_at", *control_table.NOT_DUE),
+                when=(Equals("job_id", job.id), Equals("fence", lease.fence)),
+            )
+        },
+    )
+    try:
+        execute(world, release, applied=lambda: False)
+    except Rejected:
+        world.telemetry.log("release_overtaken", job_id=job.id, tenant=job.tenant)

@@ -1,0 +1,205 @@
+"""What people may do to a job: cancel, pause, resume, retry. Each answers at once; a running job
+follows at its next chunk boundary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ..storage.control_table import read_job, read_lease
+from ..storage.transaction import Rejected, execute, retry_transient
+from ..transitions.enqueue import first_fence, queued_job, requeue_job
+from ..transitions.finish import Ending, replace_state
+from ..transitions.pause import request_stop
+from ..transitions.quotas import ACTIVE, SLOTS, active_limit
+from ..words.errors import Transient
+from ..words.job import Job
+from ..words.states import State
+from .admission import admit_if_free
+from .cleanup import release_if_held
+from .dispatch import send_dispatch
+from .finish import end_job, pause_job
+from .submit import Busy, TooMany
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..words.job import Lease
+    from ..words.ports import World
+
+MAX_LOOKS: Final = 8
+
+
+@dataclass(frozen=True)
+class NotPossible:
+    """The job's state does not allow it."""
+
+    job: Job
+    why: str
+
+
+@dataclass(frozen=True)
+class NoSuchJob:
+    """The tenant has no such job."""
+
+
+Answer = Job | NotPossible | NoSuchJob | Busy | TooMany
+"""The job as it is after the request, or why it was refused."""
+
+
+def cancel(world: World, tenant: str, job_id: str) -> Answer:
+    """Raises Transient."""
+    return _persist(world, tenant, job_id, _cancel)
+
+
+def pause(world: World, tenant: str, job_id: str) -> Answer:
+    """Raises Transient."""
+    return _persist(world, tenant, job_id, _pause)
+
+
+def resume(world: World, tenant: str, job_id: str) -> Answer:
+    """Raises Transient."""
+    return _persist(world, tenant, job_id, _resume)
+
+
+def retry(world: World, tenant: str, job_id: str) -> Answer:
+    """Run a failed job again from its checkpoint, with fresh attempts, if its subject is free.
+    Raises Transient."""
+    return _persist(world, tenant, job_id, _retry)
+
+
+def find(world: World, tenant: str, job_id: str) -> Job | None:
+    """The tenant's job; another tenant's does not exist for it. Raises Transient, Undecodable."""
+    job = retry_transient(world, lambda: read_job(world, job_id))
+    return job if job is not None and job.tenant == tenant else None
+
+
+def _persist(world: World, tenant: str, job_id: str, act: Callable[[World, Job], Answer]) -> Answer:
+    """Act on the job as it is, again when it moved meanwhile."""
+    for _ in range(MAX_LOOKS):
+        job = find(world, tenant, job_id)
+        if job is None:
+            return NoSuchJob()
+        try:
+            return act(world, job)
+        except Rejected:
+            continue
+    raise Transient("the job keeps moving")
+
+
+def _cancel(world: World, job: Job) -> Answer:
+    match job.state:
+        case State.QUEUED | State.PAUSED:
+            return end_job(world, job, Ending(State.CANCELLED))
+        case State.RUNNING:
+            return _ask(world, job, State.CANCELLING)
+        case State.CANCELLING:
+            return job
+        case State.PAUSING:
+            return NotPossible(job, "it is being paused; cancel it when it is PAUSED")
+        case State.SETTLING:
+            return NotPossible(job, "its records are done; only effects are still open")
+        case _:
+            return NotPossible(job, "it has ended")
+
+
+def _pause(world: World, job: Job) -> Answer:
+    match job.state:
+        case State.QUEUED:
+            return pause_job(world, job)
+        case State.RUNNING:
+            return _ask(world, job, State.PAUSING)
+        case State.PAUSING | State.PAUSED:
+            return job
+        case State.CANCELLING:
+            return NotPossible(job, "it is being cancelled")
+        case State.SETTLING:
+            return NotPossible(job, "its records are done; only effects are still open")
+        case _:
+            return NotPossible(job, "it has ended")
+
+
+def _resume(world: World, job: Job) -> Answer:
+    match job.state:
+        case State.PAUSED:
+            return _requeue(world, job, None)
+        case State.QUEUED | State.RUNNING:
+            return job
+        case State.PAUSING:
+            return NotPossible(job, "it is still being paused; resume it when it is PAUSED")
+        case _:
+            return NotPossible(job, f"only a paused job can be resumed; it is {job.state}")
+
+
+def _retry(world: World, job: Job) -> Answer:
+    if job.state is not State.FAILED:
+        return NotPossible(job, f"only a failed job can be retried; it is {job.state}")
+    if job.retried_by is not None:
+        return NotPossible(job, f"job {job.retried_by} tries its failed records again")
+    lease = retry_transient(world, lambda: read_lease(world, job))
+    if lease is None:
+        return NotPossible(job, "its subject is gone")
+    if lease.job_id is not None and lease.job_id != job.id:
+        holder = retry_transient(world, lambda: read_job(world, lease.job_id or ""))
+        return Busy(lease.job_id, holder.state if holder else None)
+    if lease.job_id is not None:
+        # Buried by somebody who died before letting go of its subject.
+        release_if_held(world, job)
+    fence = first_fence(world, lease)
+    fresh = job.model_copy(
+        update={
+            "attempt": 0,
+            "retries": 0,
+            "fence": fence,
+            "finished_at": None,
+            "end_reason": None,
+            # A live walk goes on, and may find more.
+            "total": None if job.walked_to_its_end else job.total,
+        }
+    )
+    return _requeue(world, job, lease, fresh)
+
+
+def _requeue(world: World, job: Job, lease: Lease | None, fresh: Job | None = None) -> Answer:
+    """Queue the job again, held if its tenant has no free slot."""
+    try:
+        after = queued_job(world, fresh or job, held=False)
+        _write_requeue(world, job, after, lease)
+    except Rejected as rejected:
+        if not set(rejected.reasons) <= {SLOTS, ACTIVE}:
+            raise
+        if reason := rejected.reasons.get(ACTIVE):
+            return TooMany(active_limit(world, reason.item))
+        after = queued_job(world, fresh or job, held=True)
+        try:
+            _write_requeue(world, job, after, lease)
+        except Rejected as refused:
+            if set(refused.reasons) != {ACTIVE}:
+                raise
+            return TooMany(active_limit(world, refused.reasons[ACTIVE].item))
+        admit_if_free(world, after)
+        return after
+    send_dispatch(world, after)
+    return after
+
+
+def _write_requeue(world: World, job: Job, after: Job, lease: Lease | None) -> None:
+    def applied() -> bool:
+        now = read_job(world, job.id)
+        return (
+            now is not None
+            and now.state not in {job.state, State.CANCELLED}
+            and now.fence >= after.fence
+            and now.dispatches >= after.dispatches
+        )
+
+    execute(world, requeue_job(world, job, after, lease), applied)
+
+
+def _ask(world: World, job: Job, state: State) -> Job:
+    def applied() -> bool:
+        now = read_job(world, job.id)
+        return now is not None and now.state is state and now.fence == job.fence
+
+    execute(world, request_stop(job, state), applied)
+    return replace_state(job, state)

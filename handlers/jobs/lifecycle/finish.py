@@ -1,0 +1,127 @@
+"""Bringing a job to its end or to a pause, and what follows: the slot's next user, clean-up.
+
+The process that frees a slot admits the tenant's next held job; recovery makes up for a crash in
+between.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..events.rows import publish_now
+from ..storage.control_table import read_job
+from ..storage.transaction import Rejected, execute
+from ..transitions.finish import Ending, cleanup_left, finish_job, replace_state
+from ..transitions.pause import pause_transaction
+from ..transitions.quotas import SLOTS
+from ..words.errors import Transient
+from ..words.job import EndReason, Job
+from ..words.metrics import Metric
+from ..words.states import State
+from .admission import admit_held
+from .cleanup import clean_up
+
+if TYPE_CHECKING:
+    from ..storage.transaction import Transaction
+    from ..words.job import Lease
+    from ..words.ports import World
+
+
+def ending_of(job: Job) -> Ending:
+    """How a job whose records are all settled ends: its counts and its tolerance decide, and its
+    effects may still have to be waited for."""
+    failed = job.failed * 100 > job.tolerated_failure_percent * max(job.total or 0, 1)
+    state = State.FAILED if failed else State.SUCCEEDED
+    reason = EndReason.TOO_MANY_FAILED if failed else None
+    if job.effects_open or job.effects_parked:
+        return Ending(State.SETTLING, reason, settles_to=state)
+    return Ending(state, reason)
+
+
+def end_job(world: World, job: Job, ending: Ending) -> Job:
+    """End the job, then admit the tenant's next one and clean up what can be cleaned now.
+
+    Returns the job as it is afterwards. Raises Rejected when it was moved meanwhile, Transient
+    when nothing was written. What fails after the end itself is left to recovery.
+    """
+    others_wait = False
+    try:
+        transaction = _end(world, job, ending, unless_held=True)
+    except Rejected as rejected:
+        if set(rejected.reasons) != {SLOTS}:
+            raise
+        others_wait = True
+        transaction = _end(world, job, ending, unless_held=False)
+    ended = _ended_job(world, job, ending)
+    _measure(world, ended)
+    if others_wait:
+        admit_held(world, job.tenant, job.lane)
+    publish_now(world, transaction)
+    try:
+        clean_up(world, ended)
+    except Transient as error:
+        world.telemetry.log("clean_up_left", job_id=job.id, tenant=job.tenant, why=str(error))
+        return ended
+    return ended.model_copy(update={"cleanup": False})
+
+
+def _end(world: World, job: Job, ending: Ending, *, unless_held: bool) -> Transaction:
+    transaction = finish_job(world, job, ending, unless_held=unless_held)
+
+    def applied() -> bool:
+        now = read_job(world, job.id)
+        states = {ending.state, ending.settles_to}
+        return now is not None and now.state in states and now.fence == job.fence
+
+    execute(world, transaction, applied)
+    return transaction
+
+
+def pause_job(world: World, job: Job, expired: Lease | None = None) -> Job:
+    """QUEUED or PAUSING to PAUSED, then admit the tenant's next job.
+
+    expired: the lease as read, when nobody is running the job any more. Returns the job as it is
+    afterwards. Raises Rejected when it was moved meanwhile, Transient when nothing was written.
+    """
+    transaction, after = pause_transaction(job, expired)
+
+    def applied() -> bool:
+        now = read_job(world, job.id)
+        return now is not None and now.state is State.PAUSED and now.fence == after.fence
+
+    execute(world, transaction, applied)
+    if job.has_slot:
+        admit_held(world, job.tenant, job.lane)
+    return after
+
+
+def _ended_job(world: World, job: Job, ending: Ending) -> Job:
+    return job.model_copy(
+        update={
+            "state": ending.state,
+            "end_reason": ending.reason,
+            "message": ending.message,
+            "finished_at": world.runtime.now() if ending.state.terminal else None,
+            "has_slot": False,
+            "worker": None,
+            "receipt": None,
+            "waiting_reason": None,
+            "cleanup": cleanup_left(replace_state(job, ending.for_good)),
+        }
+    )
+
+
+def _measure(world: World, job: Job) -> None:
+    world.telemetry.log(
+        "job_ended",
+        job_id=job.id,
+        tenant=job.tenant,
+        state=job.state.value,
+        reason=job.end_reason,
+        **job.counts.model_dump(),
+    )
+    if job.started_at is not None and job.finished_at is not None:
+        taken = max(0, job.finished_at - job.started_at)
+        world.telemetry.duration(Metric.JOB_DURATION, taken, lane=job.lane, operation=job.operation)
+    if job.end_reason is EndReason.ATTEMPTS_EXHAUSTED:
+        world.telemetry.count(Metric.ATTEMPTS_EXHAUSTED, lane=job.lane, operation=job.operation)

@@ -1,0 +1,268 @@
+"""What crashes left behind, found by time and settled by conditional writes.
+
+Every step looks at a bounded slice, and every item is claimed by the condition of the write that
+settles it, so two runs at once do no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ..effects.rows import claim_effect, record_run
+from ..effects.run import effect_of_item, run_effect
+from ..events.delivery import EventDelivery
+from ..storage import control_table
+from ..storage.backlog import report_backlog
+from ..storage.control_table import read_job
+from ..storage.transaction import Rejected, Transaction, execute, retry_transient
+from ..transitions.conditions import JOB, LEASE, owns_lease
+from ..transitions.enqueue import dispatch_again
+from ..transitions.finish import Ending
+from ..transitions.quotas import NOBODY_HELD
+from ..words.errors import OutcomeUnknown, Refused, Transient, Undecodable
+from ..words.job import EndReason, Job, Lane
+from ..words.messages import Message, group_of
+from ..words.metrics import Metric
+from ..words.states import State
+from ..words.timing import ms
+from ..words.writes import Equals, Index, Update, as_stored
+from .admission import admit_held
+from .cleanup import clean_up, release_if_held
+from .dispatch import drop_dispatch, send_dispatch
+from .finish import end_job, pause_job
+from .undecodable import UndecodableResult, end_undecodable, readable_fence
+
+if TYPE_CHECKING:
+    from ..words.job import Lease
+    from ..words.ports import World
+    from ..words.writes import Found, Item, Key
+
+CLAIM: Final = 30_000
+"""ms a claimed dispatch is left to the run that claimed it."""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """One run. ``out_of_time`` is asked before each item."""
+
+    world: World
+    out_of_time: Callable[[], bool] = lambda: False
+
+    def run(self) -> dict[str, int]:
+        """Do every step; returns how many items each settled. Never raises for one bad item."""
+        report_backlog(self.world)
+        # What waits for places outside comes last: a sink that hangs uses up the whole run.
+        steps = {
+            control_table.DISPATCH: self._dispatch,
+            control_table.LEASE: self._lease,
+            control_table.ADMIT: self._admit,
+            control_table.CLEANUP: self._cleanup,
+            control_table.EFFECT: self._effect,
+            control_table.EVENT: EventDelivery(self.world).settle,
+        }
+        settled = {kind: self._each(kind, step) for kind, step in steps.items()}
+        self.world.telemetry.log("recovery_ran", **settled)
+        return settled
+
+    def _each(self, kind: str, step: Callable[[Found], bool]) -> int:
+        settled = 0
+        for shard in range(self.world.due_shards):
+            for found in self._due(kind, shard):
+                if self.out_of_time():
+                    return settled
+                try:
+                    settled += step(found)
+                except (Transient, Rejected, Undecodable) as error:
+                    self._log("recovery_item_left", kind=kind, pk=found.key.pk, why=str(error))
+                except Exception as error:  # noqa: BLE001  one item must not stop the others
+                    self._log("recovery_item_crashed", kind=kind, pk=found.key.pk, error=error)
+        return settled
+
+    def _due(self, kind: str, shard: int) -> list[Found]:
+        """A slice of what is due, oldest first. Empty when the store can't be asked now."""
+        world = self.world
+        try:
+            page = retry_transient(
+                world,
+                lambda: world.store.query(
+                    Index.DUE,
+                    control_table.due_partition(kind, shard),
+                    up_to=world.runtime.now(),
+                    limit=world.limits.recovery_slice,
+                ),
+            )
+        except Transient as error:
+            self._log("recovery_step_left", kind=kind, why=str(error))
+            return []
+        return list(page.found)
+
+    # --- 1. dispatches ------------------------------------------------------------------------
+
+    def _dispatch(self, found: Found) -> bool:
+        """Send a message that the fast path did not. Sent twice, it does no work twice."""
+        world, row = self.world, found.item
+        at = int(str(row[Index.DUE.sk]))
+        late = max(0, world.runtime.now() - at)
+        claim = Update(
+            found.key,
+            set={Index.DUE.sk: world.runtime.now() + CLAIM},
+            add={"tries": 1},
+            when=(Equals(Index.DUE.sk, at),),
+        )
+        execute(world, Transaction("claim_dispatch", {JOB: claim}), applied=lambda: False)
+        lane = Lane(str(row["lane"]))
+        job_id = str(row["job_id"])
+        world.telemetry.duration(Metric.OLDEST_DISPATCH, late, lane=lane)
+        message = Message(job_id, lane, group_of(str(row["tenant"])))
+        try:
+            if world.queues[lane].send([message]):
+                return False
+        except OutcomeUnknown:
+            return False
+        drop_dispatch(world, job_id, int(found.key.sk.rpartition("#")[2]))
+        world.telemetry.count(Metric.DISPATCHES_RECOVERED, lane=lane)
+        return True
+
+    # --- 2. effects ---------------------------------------------------------------------------
+
+    def _effect(self, found: Found) -> bool:
+        """Run an effect that the worker did not finish, or that has to be tried again."""
+        at = int(str(found.item[Index.DUE.sk]))
+        effect = effect_of_item(found.item)
+        lane = Lane(effect.lane)
+        late = max(0, self.world.runtime.now() - at)
+        self.world.telemetry.duration(Metric.EFFECT_AGE, late, lane=lane)
+        claimed = claim_effect(self.world, effect, at)
+        done = record_run(self.world, claimed, run_effect(self.world, claimed), lane)
+        if done:
+            self.world.telemetry.count(Metric.EFFECTS_DONE, lane=lane, operation=effect.operation)
+        return done
+
+    # --- 3. leases ----------------------------------------------------------------------------
+
+    def _lease(self, found: Found) -> bool:
+        """A holder nobody has heard of: dispatch it again, finish its transition, or free it."""
+        item = retry_transient(self.world, lambda: self.world.store.get(found.key))
+        if item is None or item.get("job_id") is None or not self._is_due(item):
+            return False
+        job_id = str(item["job_id"])
+        raw = retry_transient(
+            self.world, lambda: self.world.store.get(control_table.job_key(job_id))
+        )
+        if raw is None:
+            return self._free(found.key, item)
+        try:
+            lease, job = control_table.lease_of(item), control_table.job_of(raw)
+        except Undecodable as error:
+            burial = end_undecodable(self.world, job_id, raw, str(error), lease_key=found.key)
+            return burial is UndecodableResult.DONE
+        if job.held:
+            return self._held(found.key, item, job)
+        return self._dead(job, lease)
+
+    def _held(self, lease: Key, item: Item, job: Job) -> bool:
+        """It waits for a slot, not for a message. Looked at again later: many that wait would
+        otherwise be all that a slice ever holds, and hide the dead behind them."""
+        world = self.world
+        admitted = admit_held(world, job.tenant, job.lane)
+        later = Update(
+            lease,
+            set={Index.DUE.sk: world.runtime.now() + ms(world.timing.lost_after)},
+            when=(*owns_lease(job), Equals(Index.DUE.sk, item[Index.DUE.sk])),
+        )
+        # Admitting it has moved that time already.
+        with suppress(Rejected):
+            execute(world, Transaction("look_later", {LEASE: later}), applied=lambda: False)
+        return admitted > 0
+
+    def _is_due(self, item: Item) -> bool:
+        at = item.get(Index.DUE.sk)
+        return isinstance(at, int) and at <= self.world.runtime.now()
+
+    def _dead(self, job: Job, lease: Lease) -> bool:
+        expired = lease.expires_at is not None and lease.expires_at <= self.world.runtime.now()
+        if job.state.terminal or job.state is State.SETTLING:
+            release_if_held(self.world, job)
+            return True
+        if job.state is State.QUEUED:
+            return self._again(job, lease)
+        if not expired:
+            return False
+        match job.state:
+            case State.CANCELLING:
+                end_job(self.world, job, Ending(State.CANCELLED, expired=lease))
+            case State.PAUSING:
+                pause_job(self.world, job, lease)
+            case State.RUNNING if self._out_of_attempts(job):
+                ending = Ending(State.FAILED, EndReason.ATTEMPTS_EXHAUSTED, expired=lease)
+                end_job(self.world, job, ending)
+            case State.RUNNING:
+                return self._again(job, lease)
+        return True
+
+    def _out_of_attempts(self, job: Job) -> bool:
+        return job.attempt >= self.world.timing.lane(job.lane).max_attempts
+
+    def _again(self, job: Job, lease: Lease) -> bool:
+        transaction, after = dispatch_again(self.world, job, lease)
+
+        def applied() -> bool:
+            now = read_job(self.world, job.id)
+            return now is not None and now.dispatches >= after.dispatches
+
+        execute(self.world, transaction, applied)
+        self.world.telemetry.count(Metric.JOBS_REDISPATCHED, lane=job.lane, operation=job.operation)
+        self._log("dispatched_again", job_id=job.id, tenant=job.tenant, state=job.state.value)
+        send_dispatch(self.world, after)
+        return True
+
+    def _free(self, key: Key, lease: Item) -> bool:
+        """The holder's item does not exist; nobody will ever release this."""
+        free = Update(
+            key,
+            set=readable_fence(self.world, lease, {}),
+            remove=("job_id", "expires_at", *control_table.NOT_DUE),
+            when=(as_stored(lease, "job_id"), as_stored(lease, "fence")),
+        )
+        execute(self.world, Transaction("free_orphan", {LEASE: free}), applied=lambda: False)
+        self._log("orphan_freed", job_id=lease["job_id"], lease=key.pk)
+        return True
+
+    # --- 4. held jobs -------------------------------------------------------------------------
+
+    def _admit(self, found: Found) -> bool:
+        """Admit, then look again later while anybody is still held."""
+        tenant, lane = str(found.item["tenant"]), Lane(str(found.item["lane"]))
+        admitted = admit_held(self.world, tenant, lane)
+        at = int(str(found.item[Index.DUE.sk]))
+        item = retry_transient(self.world, lambda: self.world.store.get(found.key)) or {}
+        held = int(str(item.get("held", 0)))
+        if held > 0:
+            later = self.world.runtime.now() + ms(self.world.timing.dispatch_grace)
+            update = Update(found.key, set={Index.DUE.sk: later}, when=(Equals(Index.DUE.sk, at),))
+        else:
+            update = Update(
+                found.key,
+                remove=control_table.NOT_DUE,
+                when=(Equals(Index.DUE.sk, at), *NOBODY_HELD),
+            )
+        try:
+            self.world.store.transact("look_again", [update])
+        except (Refused, OutcomeUnknown) as error:
+            self._log("look_again_left", tenant=tenant, why=str(error))
+        return admitted > 0
+
+    # --- 5. clean-up --------------------------------------------------------------------------
+
+    def _cleanup(self, found: Found) -> bool:
+        job = retry_transient(self.world, lambda: read_job(self.world, str(found.item["id"])))
+        if job is None or not job.cleanup:
+            return False
+        clean_up(self.world, job)
+        return True
+
+    def _log(self, action: str, **fields: object) -> None:
+        self.world.telemetry.log(action, **fields)

@@ -1,0 +1,76 @@
+"""Effects that are not done: who asks for them, and how the parked ones are run again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ..effects.rows import replay_effect
+from ..effects.run import effect_of_item
+from ..storage import control_table
+from ..storage.outbox import error_of, rows_of_job, rows_of_kinds, since
+from ..storage.transaction import Rejected
+from . import control
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..words.effect import Effect
+    from ..words.ports import World
+    from ..words.writes import Found
+    from .control import Answer
+
+MAX_REPLAYED: Final = 500
+"""Chunks one request puts back to work: within the time of an API call. Ask again for the rest."""
+
+
+@dataclass(frozen=True)
+class OpenEffect:
+    """An effect row."""
+
+    effect: Effect
+    error: str
+    since: int
+    """See ``undone``."""
+
+
+def replay_effects(world: World, tenant: str, job_id: str) -> Answer:
+    """Let recovery run the job's parked effects again, from their first try. Raises Transient."""
+    job = control.find(world, tenant, job_id)
+    if job is None:
+        return control.NoSuchJob()
+    replayed = 0
+    for each in open_effects_of_job(world, job_id):
+        if replayed == MAX_REPLAYED:
+            break
+        if each.effect.parked:
+            replayed += replay_one(world, each.effect)
+    if not replayed:
+        return control.NotPossible(job, "none of its effects is parked")
+    return control.find(world, tenant, job_id) or control.NoSuchJob()
+
+
+def replay_one(world: World, effect: Effect) -> bool:
+    """False when somebody else did. Raises Transient."""
+    try:
+        replay_effect(world, effect)
+    except Rejected:
+        return False
+    world.telemetry.log(
+        "effect_replayed", job_id=effect.job_id, tenant=effect.tenant, position=effect.position
+    )
+    return True
+
+
+def open_effects_of_job(world: World, job_id: str) -> Iterator[OpenEffect]:
+    """The job's open and parked effects in the order of their chunks. Raises Transient."""
+    return map(_open_effect, rows_of_job(world, job_id, control_table.EFFECT_PREFIX))
+
+
+def open_effects_of_all(world: World) -> Iterator[OpenEffect]:
+    """Everybody's open and parked effects, a moment behind. Raises Transient."""
+    return map(_open_effect, rows_of_kinds(world, control_table.PARKED, control_table.EFFECT))
+
+
+def _open_effect(found: Found) -> OpenEffect:
+    return OpenEffect(effect_of_item(found.item), error_of(found), since(found))

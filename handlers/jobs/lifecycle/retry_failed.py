@@ -1,0 +1,90 @@
+"""Trying the failed records of an ended job again: by a job of their own.
+
+The old job keeps its counts, and no count ever falls; the new one changes each of its records at
+most once, like any job. A record that failed was not changed by the old job.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..results.items import ItemOutcome, item_results
+from ..selection.dedupe import DistinctIds
+from ..selection.id_sources import lines
+from ..selection.resolve import lane_for
+from ..storage.transaction import retry_transient
+from ..transitions.enqueue import first_fence
+from ..words.job import Job, Traversal
+from ..words.states import State
+from .control import NoSuchJob, NotPossible, find
+from .submit import Created, submit_prepared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..words.ports import World
+    from .control import Answer
+
+
+def retry_failed(world: World, tenant: str, job_id: str, out_of_time: Callable[[], bool]) -> Answer:
+    """The new job over the failed records, or the one that was made before.
+
+    Raises Unfinished when there is no time to read them all, Transient, Undecodable; then nothing
+    was made."""
+    old = find(world, tenant, job_id)
+    if old is None:
+        return NoSuchJob()
+    if old.retried_by is not None:
+        made = find(world, tenant, old.retried_by)
+        return made or NotPossible(old, "its failed records were tried again before")
+    if (why := _why_not(old)) is not None:
+        return NotPossible(old, why)
+    outcome = submit_prepared(world, _with_ids(world, _retry_of(world, old), old, out_of_time))
+    return outcome.job if isinstance(outcome, Created) else outcome
+
+
+def _why_not(old: Job) -> str | None:
+    if not old.state.terminal:
+        return "only an ended job's failed records can be tried again"
+    if old.failed == 0:
+        return "none of its records failed"
+    if old.state is State.FAILED and old.position != old.total:
+        return "it stopped on its way; retry all of it first"
+    return None
+
+
+def _retry_of(world: World, old: Job) -> Job:
+    now = world.runtime.now()
+    return Job(
+        id=f"{now:012x}{world.runtime.token()}",
+        tenant=old.tenant,
+        subject=old.subject,
+        operation=old.operation,
+        params=old.params,
+        lane=lane_for(old.failed, world.limits),
+        state=State.QUEUED,
+        # A record is checked against the query again, as it was the first time.
+        query=old.query,
+        traversal=None if old.query is None else Traversal.SNAPSHOT,
+        tolerated_failure_percent=old.tolerated_failure_percent,
+        labels=old.labels,
+        notify=old.notify,
+        fence=first_fence(world),
+        created_at=now,
+        retry_of=old.id,
+    )
+
+
+def _with_ids(world: World, job: Job, old: Job, out_of_time: Callable[[], bool]) -> Job:
+    name = f"ids/{job.id}"
+    counted: list[int] = []
+
+    def write() -> int:
+        failed = item_results(world, old, ItemOutcome.FAILED, out_of_time)
+        ids = DistinctIds(result.id for result in failed)
+        size = world.payloads.put(name, lines(ids))
+        counted[:] = [ids.total]
+        return size
+
+    retry_transient(world, write)
+    return job.model_copy(update={"payload": name, "total": counted[0]})

@@ -1,0 +1,264 @@
+"""Ending a job whose item cannot be decoded, so that its subject does not stay taken for ever.
+
+During a deploy, older code meets jobs of newer code. So a job is ended only when its lease has
+expired, and only if it has not moved since it was read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from ..events.rows import event_rows, publish_now
+from ..storage import control_table
+from ..storage.transaction import Rejected, Transaction, execute, retry_transient
+from ..transitions.conditions import JOB, LEASE
+from ..transitions.quotas import ACTIVE, HELD, IN_FLIGHT, JOBS, SLOTS
+from ..words.errors import Undecodable
+from ..words.event import EventType
+from ..words.job import EndReason, Lane, Waiting
+from ..words.states import SUBJECT_TAKEN, State, reason_for
+from ..words.writes import Check, Equals, Index, Update, as_stored
+from .admission import admit_held
+
+if TYPE_CHECKING:
+    from ..words.ports import World
+    from ..words.writes import Condition, Item, Key, When, Write
+
+# A job that was asked to cancel or pause takes the edge it was on; what is paused then goes on.
+WAY_OUT: Final = {
+    State.QUEUED: State.FAILED,
+    State.RUNNING: State.FAILED,
+    State.SETTLING: State.FAILED,
+    State.CANCELLING: State.CANCELLED,
+    State.PAUSING: State.PAUSED,
+    State.PAUSED: State.CANCELLED,
+}
+EXPIRY: Final = ("expires_at", *control_table.NOT_DUE)
+
+
+class UndecodableResult(StrEnum):
+    """What came of it."""
+
+    DONE = "done"
+    """The job has ended, and holds nothing."""
+    MOVED = "moved"
+    """It was moved since it was read: it may be somebody's who can read it, and so may its
+    subject."""
+    HELD = "held"
+    """Its lease has not expired: somebody who can read it may be running it."""
+
+
+def end_undecodable(
+    world: World, job_id: str, item: Item, why: str, *, lease_key: Key | None = None
+) -> UndecodableResult:
+    """End a job by what can be made out of its raw item; safe to repeat.
+
+    lease_key: of the lease that names the job, if that is known better than from the item. Raises
+    Transient.
+    """
+    key = lease_key or _lease_key(item)
+    if key is None:
+        world.telemetry.log("subject_unknown", job_id=job_id)
+    lease = None if key is None else _lease(world, job_id, key)
+    if lease is not None and lease.lasts(world.runtime.now()):
+        world.telemetry.log("burial_waits", job_id=job_id, why=why)
+        return UndecodableResult.HELD
+    world.telemetry.log("job_undecodable", job_id=job_id, why=why)
+    return _UndecodableJob(world, job_id, item, why, lease).bury()
+
+
+@dataclass(frozen=True)
+class _HeldLease:
+    """The lease that the job holds, as it was read, whether it is one or not."""
+
+    key: Key
+    item: Item
+
+    def lasts(self, now: int) -> bool:
+        """One without an expiry is of a job that nobody runs."""
+        at = self.item.get("expires_at")
+        if at is not None and not isinstance(at, int):
+            # A beat writes both, this one later than the other.
+            at = self.item.get(Index.DUE.sk)
+        return isinstance(at, int) and at > now
+
+    @property
+    def mine(self) -> When:
+        return (Equals("job_id", self.item["job_id"]), as_stored(self.item, "fence"))
+
+    @property
+    def expiry(self) -> Condition:
+        return as_stored(self.item, "expires_at")
+
+
+@dataclass(frozen=True)
+class _UndecodableJob:
+    world: World
+    job_id: str
+    item: Item
+    why: str
+    lease: _HeldLease | None
+
+    def bury(self) -> UndecodableResult:
+        state = _state(self.item)
+        after = WAY_OUT.get(state) if state else State.FAILED
+        if after is None:
+            return UndecodableResult.DONE if self._release() else UndecodableResult.MOVED
+        if not self._move(state, after):
+            return UndecodableResult.MOVED
+        return self._after(after).bury()
+
+    def _after(self, state: State) -> _UndecodableJob:
+        """The same, with what the move to this state has written."""
+        item = {**self.item, "state": state.value, "has_slot": False}
+        lease = self.lease
+        if lease is not None and state is State.PAUSED:
+            lease = replace(lease, item={n: v for n, v in lease.item.items() if n not in EXPIRY})
+        return replace(self, item=item, lease=lease)
+
+    def _move(self, state: State | None, after: State) -> bool:
+        """Closes: burying what somebody has begun or resumed since it was read (the fence rises
+        with each attempt), or whose worker has beaten since, and giving back the place in line of
+        a held job that was admitted since (no fence rises)."""
+        if state is not None:
+            reason_for(state, after)
+        ended = self._ended() if after.terminal else {}
+        writes: dict[str, Write] = {
+            JOB: Update(
+                control_table.job_key(self.job_id),
+                set={"state": after.value, "message": self.why, "has_slot": False, **ended},
+                remove=(*control_table.NOT_HELD, *control_table.NOT_DUE),
+                when=self._as_read,
+            )
+        }
+        if self.lease is not None:
+            key, when = self.lease.key, (*self.lease.mine, self.lease.expiry)
+            # What is paused can stay so, if this process dies now: nobody has to look at it.
+            pausing = after is State.PAUSED
+            writes[LEASE] = Update(key, remove=EXPIRY, when=when) if pausing else Check(key, when)
+        writes |= _counts(self.item, state, after)
+        writes |= self._told(after, ended) if ended else {}
+        transaction = Transaction("bury", writes)
+        if not self._carry_out(transaction, after):
+            return False
+        tenant, lane = self.item.get("tenant"), _lane(self.item)
+        if SLOTS in writes and isinstance(tenant, str) and lane:
+            admit_held(self.world, tenant, lane)
+        publish_now(self.world, transaction)
+        return True
+
+    @property
+    def _as_read(self) -> When:
+        """Nobody moved the job, and the counters hold for it what they did (``_counts``)."""
+        names = ("state", "fence", "has_slot", "waiting_reason")
+        return tuple(as_stored(self.item, name) for name in names)
+
+    def _ended(self) -> Item:
+        now = self.world.runtime.now()
+        return {
+            "end_reason": EndReason.UNDECODABLE.value,
+            "finished_at": now,
+            "expires_at_seconds": self.world.timing.history_ends(now),
+        }
+
+    def _told(self, after: State, ended: Item) -> dict[str, Write]:
+        """The rows of its end, if it still says enough of itself. One that has ended before, in a
+        state of a newer version, was told of then."""
+        if "finished_at" in self.item:
+            return {}
+        known: Item = {
+            "id": self.job_id,
+            "state": after.value,
+            "waiting_reason": None,
+            **ended,
+        }
+        try:
+            job = control_table.readable_part(self.item, known)
+        except Undecodable as error:
+            self.world.telemetry.log("end_not_told", job_id=self.job_id, why=str(error))
+            return {}
+        return event_rows(self.world, job, EventType.ENDED)
+
+    def _release(self) -> bool:
+        """Free the subject if the job still holds it. Closes: a retry by somebody who can read
+        the job taking the subject again."""
+        if self.lease is None:
+            return True
+        writes: dict[str, Write] = {
+            JOB: Check(control_table.job_key(self.job_id), when=self._as_read),
+            LEASE: Update(
+                self.lease.key,
+                set=readable_fence(self.world, self.lease.item, self.item),
+                remove=("job_id", *EXPIRY),
+                when=self.lease.mine,
+            ),
+        }
+        return self._carry_out(Transaction("release", writes), None)
+
+    def _carry_out(self, transaction: Transaction, after: State | None) -> bool:
+        def applied() -> bool:
+            item = self.world.store.get(control_table.job_key(self.job_id))
+            return after is not None and item is not None and item.get("state") == after.value
+
+        try:
+            execute(self.world, transaction, applied)
+        except Rejected as rejected:
+            self.world.telemetry.log("burial_overtaken", job_id=self.job_id, why=str(rejected))
+            return False
+        return True
+
+
+def _state(item: Item) -> State | None:
+    try:
+        return State(str(item.get("state")))
+    except ValueError:
+        return None
+
+
+def _lane(item: Item) -> Lane | None:
+    try:
+        return Lane(str(item.get("lane")))
+    except ValueError:
+        return None
+
+
+def _lease_key(item: Item) -> Key | None:
+    """Of the subject, if the item still says which one."""
+    tenant, subject = item.get("tenant"), item.get("subject")
+    if not isinstance(tenant, str) or not isinstance(subject, str):
+        return None
+    return control_table.lease_key(tenant, subject)
+
+
+def _lease(world: World, job_id: str, key: Key) -> _HeldLease | None:
+    item = retry_transient(world, lambda: world.store.get(key))
+    return None if item is None or item.get("job_id") != job_id else _HeldLease(key, item)
+
+
+def readable_fence(world: World, lease: Item, holder: Item) -> Item:
+    """What to set on a lease that is freed. A fence that cannot be read starts from its holder's or
+    the clock again, like a subject's first: no job could ever be above it, and nobody could take
+    the subject."""
+    if isinstance(lease.get("fence"), int):
+        return {}
+    known, now = holder.get("fence"), world.runtime.now()
+    return {"fence": max(known, now) if isinstance(known, int) else now}
+
+
+def _counts(item: Item, state: State | None, after: State) -> dict[str, Write]:
+    """What its tenant's counters still hold for it, as far as the item says."""
+    writes: dict[str, Write] = {}
+    tenant, lane = item.get("tenant"), _lane(item)
+    if not isinstance(tenant, str):
+        return writes
+    if lane and state is not State.PAUSED:
+        held = item.get("waiting_reason") == Waiting.TENANT_LIMIT.value
+        count = IN_FLIGHT if item.get("has_slot") is True else HELD if held else None
+        if count is not None:
+            writes[SLOTS] = Update(control_table.slots_key(tenant, lane), add={count: -1})
+    active = "finished_at" not in item if state is None else state in SUBJECT_TAKEN
+    if active and after.terminal:
+        writes[ACTIVE] = Update(control_table.active_key(tenant), add={JOBS: -1})
+    return writes

@@ -1,0 +1,145 @@
+"""What became of single records: the failed and skipped ones of a job, and those a sink refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from ..storage import control_table
+from ..storage.transaction import retry_transient
+from ..words.errors import FairlaneError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ..words.job import Job
+    from ..words.ports import World
+    from ..words.writes import Cursor, Found, Value
+
+ROWS: Final = 25
+"""Rows of one read; each holds the outcomes of at most one chunk."""
+MAX_ROWS: Final = 500
+"""Rows one page looks through; then it ends, also when it has found little or nothing."""
+
+
+class Unfinished(FairlaneError):
+    """The time was not enough to read all of them."""
+
+
+class ItemOutcome(StrEnum):
+    """What can be listed. The others were changed as asked; nobody writes them down."""
+
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    REFUSED = "refused"
+    """Changed, but a sink will not take it."""
+
+
+@dataclass(frozen=True)
+class ItemResult:
+    id: str
+    outcome: ItemOutcome
+    reason: str
+    sink: str | None = None
+    """Of a refused one: who refused it."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A place in a list: after so many results of the rows that come after a row."""
+
+    row: str | None = None
+    """The sort key of that row; None: the start."""
+    taken: int = 0
+
+
+@dataclass(frozen=True)
+class Results:
+    """A page."""
+
+    found: Sequence[ItemResult]
+    next: Mark | None
+    """Where the list goes on; None at its end."""
+
+
+def item_page(
+    world: World, job: Job, outcome: ItemOutcome, mark: Mark, *, limit: int, max_bytes: int
+) -> Results:
+    """At most ``limit`` results, and no more than take ``max_bytes`` as UTF-8 without what is
+    around them; at least one if there is one. Raises Transient."""
+    found: list[ItemResult] = []
+    size = rows = 0
+    for at, result in _marked(world, job, outcome, mark):
+        if result is None:
+            rows += 1
+            if rows == MAX_ROWS:
+                return Results(found, at)
+            continue
+        size += len(result.id.encode()) + len(result.reason.encode())
+        if len(found) == limit or (found and size > max_bytes):
+            return Results(found, at)
+        found.append(result)
+    return Results(found, None)
+
+
+def item_results(
+    world: World, job: Job, outcome: ItemOutcome, out_of_time: Callable[[], bool]
+) -> Iterator[ItemResult]:
+    """All of them, as of when the job was read, in the order they were settled; a few rows in
+    memory. out_of_time: asked after each row, which may hold none of them. Raises Unfinished,
+    Transient."""
+    for _, result in _marked(world, job, outcome, Mark()):
+        if result is not None:
+            yield result
+        elif out_of_time():
+            raise Unfinished
+
+
+def _marked(
+    world: World, job: Job, outcome: ItemOutcome, mark: Mark
+) -> Iterator[tuple[Mark, ItemResult | None]]:
+    """Each result with the mark that begins with it, and None after each row with the mark that
+    begins after that row."""
+    row, skip = mark.row, mark.taken
+    for found in _rows(world, job, outcome, row):
+        listed = found.item.get(outcome.value)
+        for number, entry in enumerate(listed if isinstance(listed, list) else ()):
+            if number >= skip:
+                yield Mark(row, number), _result(entry, outcome)
+        row, skip = found.key.sk, 0
+        yield Mark(row), None
+
+
+def _rows(world: World, job: Job, outcome: ItemOutcome, after: str | None) -> Iterator[Found]:
+    pk = control_table.job_key(job.id).pk
+    prefix = (
+        control_table.REFUSED_ROW if outcome is ItemOutcome.REFUSED else control_table.OUTCOME_ROW
+    )
+    end = control_table.outcome_key(job.id, job.position).sk
+    cursor: Cursor | None = None if after is None else {"pk": pk, "sk": after}
+    while True:
+        part = retry_transient(
+            world,
+            partial(world.store.query_partition, pk, sk_prefix=prefix, limit=ROWS, after=cursor),
+        )
+        for found in part.found:
+            if outcome is not ItemOutcome.REFUSED and found.key.sk >= end:
+                return  # settled since the job was read
+            yield found
+        if part.next is None:
+            return
+        cursor = part.next
+
+
+def _result(entry: Value, outcome: ItemOutcome) -> ItemResult:
+    if not isinstance(entry, dict):
+        return ItemResult("", outcome, "its row cannot be read")
+    sink = entry.get("sink")
+    return ItemResult(
+        str(entry.get("id", "")),
+        outcome,
+        str(entry.get("reason", "")),
+        None if sink is None else str(sink),
+    )

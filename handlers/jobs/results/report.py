@@ -1,0 +1,124 @@
+"""A file with what became of a job's records, for downloading."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from ..storage.transaction import retry_transient
+from ..words.limits import PAYLOAD_BLOCK
+from .items import ItemOutcome, item_results
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ..words.job import Job
+    from ..words.ports import World
+    from .items import ItemResult
+
+REPORTS: Final = "reports"
+COLUMNS: Final = ("outcome", "id", "reason", "sink")
+
+
+class ReportFormat(StrEnum):
+    CSV = "csv"
+    JSONL = "jsonl"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report that lies in the payload store."""
+
+    name: str
+    count: int
+    """Records listed."""
+    bytes: int
+    sha256: str
+    """Of the file, in hex."""
+
+
+def write_report(
+    world: World,
+    job: Job,
+    outcomes: tuple[ItemOutcome, ...],
+    form: ReportFormat,
+    out_of_time: Callable[[], bool],
+) -> Report:
+    """Write the report of a job as it was read, whatever its state. Memory does not grow with it.
+
+    Raises Unfinished, Transient; then no file is left that anybody knows of.
+    """
+    report = _Writing(world, job, outcomes, form, out_of_time)
+    name = report.name()
+    size = retry_transient(world, lambda: world.payloads.put(name, report.blocks()))
+    return Report(name, report.count, size, report.hash.hexdigest())
+
+
+class _Writing:
+    def __init__(
+        self,
+        world: World,
+        job: Job,
+        outcomes: tuple[ItemOutcome, ...],
+        form: ReportFormat,
+        out_of_time: Callable[[], bool],
+    ) -> None:
+        self._world = world
+        self._job = job
+        self._outcomes = outcomes
+        self._form = form
+        self._out_of_time = out_of_time
+        self.count = 0
+        self.hash = hashlib.sha256()
+
+    def name(self) -> str:
+        """An address given out before never shows another file than it was described with: what
+        can still change gets a new name every time."""
+        job = self._job
+        settled = job.state.terminal and not job.effects_open and not job.effects_parked
+        of = "-".join(outcome.value for outcome in self._outcomes)
+        as_read = f"{job.position}" if settled else self._world.runtime.token()
+        return f"{REPORTS}/{job.id}/{of}-{as_read}.{self._form.value}"
+
+    def blocks(self) -> Iterator[bytes]:
+        """Can be begun again."""
+        self.count, self.hash = 0, hashlib.sha256()
+        waiting: list[str] = [_csv(COLUMNS)] if self._form is ReportFormat.CSV else []
+        size = 0
+        for outcome in self._outcomes:
+            for result in item_results(self._world, self._job, outcome, self._out_of_time):
+                line = self._line(result)
+                self.count += 1
+                size += len(line)
+                waiting.append(line)
+                if size >= PAYLOAD_BLOCK:
+                    yield self._block(waiting)
+                    waiting, size = [], 0
+        yield self._block(waiting)
+
+    def _block(self, lines: list[str]) -> bytes:
+        block = "".join(lines).encode()
+        self.hash.update(block)
+        return block
+
+    def _line(self, result: ItemResult) -> str:
+        if self._form is ReportFormat.CSV:
+            return _csv((result.outcome.value, result.id, result.reason, result.sink or ""))
+        fields = {
+            "outcome": result.outcome.value,
+            "id": result.id,
+            "reason": result.reason,
+            **({} if result.sink is None else {"sink": result.sink}),
+        }
+        return json.dumps(fields, ensure_ascii=False) + "\n"
+
+
+def _csv(row: tuple[str, ...]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerow(row)
+    return text.getvalue()

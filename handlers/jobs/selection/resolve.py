@@ -1,0 +1,163 @@
+"""What a request selects: its ids, its uploaded file or its query, and the job's lane."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, unquote
+
+from ..storage.transaction import retry_transient
+from ..words.exact_json import exact_loads
+from ..words.job import Lane
+from ..words.upload import Format, Upload, UploadForm
+from .request import Unprocessable
+from .traversal import UnsafeTraversal, choose_traversal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..words.filters import Filter
+    from ..words.job import Traversal
+    from ..words.limits import Limits
+    from ..words.ports import Stored, UploadAddress, World
+    from .request import Accepted
+
+UPLOADS: Final = "uploads"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """One of ids, upload and query."""
+
+    ids: tuple[str, ...] | None = None
+    upload: Upload | None = None
+    query: Filter | None = None
+    traversal: Traversal | None = None
+    why: str = ""
+    """Why that traversal."""
+
+    @property
+    def known(self) -> int | None:
+        """How many records, if that is known without looking for them."""
+        return None if self.ids is None else len(self.ids)
+
+
+def select(world: World, tenant: str, request: Accepted) -> Selection:
+    """Raises Unprocessable, Transient."""
+    if request.upload_id is not None:
+        return Selection(upload=_uploaded(world, tenant, request.upload_id))
+    if request.query is not None:
+        return _queried(world, request, request.query)
+    return Selection(ids=request.ids)
+
+
+def check_address(world: World, request: Accepted) -> None:
+    """Raise Unprocessable for an address that is not to be told of a job."""
+    if request.notify is None:
+        return
+    if world.address_problem is None:
+        raise Unprocessable("notify", "this deployment tells no addresses of jobs")
+    if problem := world.address_problem(request.notify):
+        raise Unprocessable("notify.url", problem)
+
+
+# --- uploads ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Offer:
+    """An upload that may be sent now."""
+
+    upload_id: str
+    address: UploadAddress
+    seconds: int
+
+
+def offer_upload(world: World, tenant: str, form: UploadForm) -> Offer:
+    """An address for one file of the tenant. Raises Unprocessable where none are taken."""
+    if world.uploads is None:
+        raise Unprocessable("", "this deployment takes no uploads")
+    upload_id = (world.runtime.token() + world.runtime.token())[:32]
+    seconds = world.limits.upload_seconds
+    address = world.uploads.address(_name(tenant, upload_id), _notes(form), seconds=seconds)
+    return Offer(upload_id, address, seconds)
+
+
+def _name(tenant: str, upload_id: str) -> str:
+    """Under the tenant's own prefix: nobody's id leads to another tenant's file."""
+    owner = hashlib.sha256(b"fairlane-uploads:" + tenant.encode()).hexdigest()[:32]
+    return f"{UPLOADS}/{owner}/{upload_id}"
+
+
+def _notes(form: UploadForm) -> dict[str, str]:
+    """The form as ASCII notes on the object, fixed before the client sends it."""
+    notes = {"format": form.format.value, "gzip": "yes" if form.gzip else "no"}
+    return notes if form.column is None else {**notes, "column": quote(form.column, safe="")}
+
+
+def _form(notes: Mapping[str, str]) -> UploadForm:
+    column = notes.get("column")
+    return UploadForm(
+        format=Format(notes["format"]),
+        column=None if column is None else unquote(column),
+        gzip=notes["gzip"] == "yes",
+    )
+
+
+def _uploaded(world: World, tenant: str, upload_id: str) -> Upload:
+    uploads = world.uploads
+    if uploads is None:
+        raise Unprocessable("upload_id", "this deployment takes no uploads")
+    name = _name(tenant, upload_id)
+    stored = retry_transient(world, lambda: uploads.look(name))
+    if stored is None:
+        raise Unprocessable(
+            "upload_id",
+            "there is no such upload: nothing was sent to its address yet, or it expired",
+        )
+    if not 1 <= stored.size <= world.limits.max_upload_bytes:
+        raise Unprocessable(
+            "upload_id",
+            f"the file has {stored.size} bytes, not 1 to {world.limits.max_upload_bytes}",
+        )
+    return _upload(name, stored)
+
+
+def _upload(name: str, stored: Stored) -> Upload:
+    try:
+        form = _form(stored.notes)
+    except (KeyError, ValueError) as error:
+        raise Unprocessable("upload_id", "the file does not say what format it has") from error
+    return Upload(name=name, version=stored.version, size=stored.size, **form.model_dump())
+
+
+# --- queries ----------------------------------------------------------------------------------
+
+
+def _queried(world: World, request: Accepted, query: Filter) -> Selection:
+    if world.query is None:
+        raise Unprocessable("query", "this deployment has no source for queries")
+    try:
+        choice = choose_traversal(
+            request.traversal,
+            writes=_written(world, request),
+            selects=query.fields,
+            sorts=world.query.sorts,
+        )
+    except UnsafeTraversal as error:
+        raise Unprocessable("traversal", str(error), error.fields) from error
+    return Selection(query=query, traversal=choice.traversal, why=choice.why)
+
+
+def _written(world: World, request: Accepted) -> frozenset[str]:
+    operation = world.operations[request.operation]
+    parameters: Any = operation.parameters.model_validate(exact_loads(request.params))
+    return operation.writes(parameters)
+
+
+def lane_for(known_items: int | None, limits: Limits) -> Lane:
+    """known_items: None when the number is not known before walking."""
+    if known_items is not None and known_items <= limits.small_max_items:
+        return Lane.SMALL
+    return Lane.BULK

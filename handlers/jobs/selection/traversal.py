@@ -1,0 +1,57 @@
+"""Whether the records of a query may be changed while they are being looked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ..words.errors import FairlaneError
+from ..words.job import Traversal
+
+
+class Asked(StrEnum):
+    """What a client may ask for."""
+
+    AUTO = "auto"
+    LIVE = "live"
+    SNAPSHOT = "snapshot"
+
+
+class UnsafeTraversal(FairlaneError):
+    """A live walk would skip or repeat records, since the operation moves them in the walk."""
+
+    def __init__(self, fields: frozenset[str]) -> None:
+        self.fields = fields
+        super().__init__(
+            f"the operation writes {', '.join(sorted(fields))}, by which the query selects or "
+            "sorts; ask for snapshot, or leave the choice to auto"
+        )
+
+
+@dataclass(frozen=True)
+class TraversalChoice:
+    traversal: Traversal
+    why: str
+
+
+def choose_traversal(
+    asked: Asked, *, writes: frozenset[str], selects: frozenset[str], sorts: frozenset[str]
+) -> TraversalChoice:
+    """How to walk a query. Raises UnsafeTraversal when live was asked for and isn't safe.
+
+    writes: the fields the operation may write. selects, sorts: the fields of filter and order.
+    """
+    moving = writes & (selects | sorts)
+    if asked is Asked.SNAPSHOT:
+        return TraversalChoice(Traversal.SNAPSHOT, "asked for")
+    if not moving:
+        safe = "the operation writes no field that the query selects or sorts by"
+        return TraversalChoice(
+            Traversal.LIVE, "asked for; " + safe if asked is Asked.LIVE else safe
+        )
+    if asked is Asked.LIVE:
+        raise UnsafeTraversal(moving)
+    return TraversalChoice(
+        Traversal.SNAPSHOT,
+        f"the operation writes {', '.join(sorted(moving))}, by which the query selects or sorts",
+    )

@@ -1,0 +1,240 @@
+"""Record ids out of an uploaded file, streamed: JSON Lines or CSV, plain or gzip, UTF-8.
+
+Memory holds one block and one line, whatever the file's size and whatever it claims to be. A file
+is read to its last byte or refused with the line that is wrong; nothing in it is guessed or
+skipped but empty lines.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..words.errors import FairlaneError
+from ..words.exact_json import NotJson, json_loads
+from ..words.limits import MAX_ID_BYTES, MAX_LINE_BYTES
+from ..words.text_rules import text_problem
+from ..words.upload import Format, UploadForm
+
+STEP: Final = 256 * 1024
+"""Bytes decompressed at a time."""
+SHOWN: Final = 60
+"""Characters of somebody else's text in a message."""
+GZIP: Final = 16 + zlib.MAX_WBITS
+NOT_CSV: Final = (
+    "is not CSV: its quotes (one inside a quoted field is written twice), its line ends, or a "
+    f"field larger than the limit of {csv.field_size_limit()} characters"
+)
+"""The reader's own words are those of the interpreter's version."""
+
+
+class BadUpload(FairlaneError):
+    """An uploaded file can't be used as it is."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(f"line {line}: {message}" if line else message)
+        self.line = line
+        """Counted from 1; 0 when it is not about one line."""
+
+
+def parse_ids(blocks: Iterable[bytes], form: UploadForm, *, max_bytes: int) -> Iterator[str]:
+    """The ids of a file in their order, repeats included.
+
+    max_bytes: of the decompressed file. Raises BadUpload, and whatever ``blocks`` raises.
+    """
+    lines = _Lines(_expanded(blocks, max_bytes) if form.gzip else _bounded(blocks, max_bytes))
+    if form.format is Format.CSV:
+        return _csv_ids(lines, form.column or "")
+    return _jsonl_ids(lines, form.column)
+
+
+# --- bytes ------------------------------------------------------------------------------------
+
+
+def _bounded(blocks: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
+    size = 0
+    for block in blocks:
+        size += len(block)
+        if size > max_bytes:
+            raise BadUpload(0, f"the file is larger than {max_bytes} bytes")
+        yield block
+
+
+def _expanded(blocks: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
+    """What a gzip file of one or more members holds, in bounded steps."""
+    return _bounded(_members(blocks), max_bytes)
+
+
+def _members(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    member = zlib.decompressobj(GZIP)
+    begun = False
+    for block in blocks:
+        waiting = block
+        while waiting or (begun and not member.eof):
+            if member.eof:
+                member = zlib.decompressobj(GZIP)
+            begun = True
+            try:
+                out = member.decompress(waiting, STEP)
+            except zlib.error as error:
+                raise BadUpload(0, "the file is not readable as gzip") from error
+            if out:
+                yield out
+            waiting = member.unused_data if member.eof else member.unconsumed_tail
+            # Only after a full step can there be more inside than the input shows.
+            if not waiting and len(out) < STEP:
+                break
+    if begun and not member.eof:
+        raise BadUpload(0, "the gzip file ends in its middle")
+
+
+class _Lines:
+    """Text lines with their ends, cut at "\\n" only; ``number`` is that of the newest."""
+
+    def __init__(self, blocks: Iterable[bytes]) -> None:
+        self._blocks = blocks
+        self.number = 0
+        self.record_bytes = 0
+        """Bytes since the reader began a record; the reader sets it back."""
+
+    def __iter__(self) -> Iterator[str]:
+        rest = b""
+        for block in self._blocks:
+            *whole, rest = (rest + block).split(b"\n")
+            for line in whole:
+                yield self._text(line + b"\n")
+            self._check(self.number + 1, len(rest))
+        if rest:
+            yield self._text(rest)
+
+    def _text(self, line: bytes) -> str:
+        self.number += 1
+        self.record_bytes += len(line)
+        self._check(self.number, 0)
+        if self.number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
+        try:
+            return line.decode()
+        except UnicodeDecodeError as error:
+            raise BadUpload(self.number, "is not UTF-8") from error
+
+    def _check(self, number: int, more: int) -> None:
+        if self.record_bytes + more > MAX_LINE_BYTES:
+            raise BadUpload(number, f"is longer than {MAX_LINE_BYTES} bytes")
+
+
+# --- JSON Lines -------------------------------------------------------------------------------
+
+
+class _Twice(NotJson):
+    pass
+
+
+def _jsonl_ids(lines: _Lines, column: str | None) -> Iterator[str]:
+    for line in lines:
+        lines.record_bytes = 0
+        if line.isspace():
+            continue
+        yield _checked(lines.number, _json_id(lines.number, line, column))
+
+
+def _json_id(number: int, line: str, column: str | None) -> object:
+    try:
+        value = json_loads(line, object_pairs_hook=_object, parse_int=_Number, parse_float=_Number)
+    except _Twice as error:
+        raise BadUpload(number, str(error)) from error
+    except NotJson as error:
+        raise BadUpload(number, f"is not JSON: {error}") from error
+    if column is None:
+        if isinstance(value, dict):
+            raise BadUpload(number, "is an object; name the field of its id as the 'column'")
+        return value
+    if not isinstance(value, dict):
+        raise BadUpload(number, f"is {_kind(value)}, not an object with the field {column!r}")
+    if column not in value:
+        raise BadUpload(number, f"has no field {column!r}")
+    return value[column]
+
+
+class _Number(str):
+    """A JSON number as it was written; never an id."""
+
+    __slots__ = ()
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Twice("an object names one field twice")
+    return found
+
+
+def _kind(value: object) -> str:
+    match value:
+        case _Number():
+            return f"the number {value[:SHOWN]}"
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case list():
+            return "a list"
+        case dict():
+            return "an object"
+        case _:
+            return "a string"
+
+
+def _checked(number: int, value: object) -> str:
+    if isinstance(value, _Number) or not isinstance(value, str):
+        raise BadUpload(number, f'the id is {_kind(value)}; ids are strings, such as "007"')
+    if problem := text_problem(value, MAX_ID_BYTES):
+        raise BadUpload(number, f"the id {problem}")
+    return value
+
+
+# --- CSV --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Header:
+    at: int
+    """The index of the ids' column."""
+    width: int
+
+
+def _csv_ids(lines: _Lines, column: str) -> Iterator[str]:
+    rows = csv.reader(iter(lines), strict=True)
+    header: _Header | None = None
+    while True:
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            raise BadUpload(lines.number, NOT_CSV) from error
+        lines.record_bytes = 0
+        if row is None:
+            break
+        if not row:
+            continue
+        if header is None:
+            header = _header(lines.number, row, column)
+        elif len(row) != header.width:
+            raise BadUpload(lines.number, f"has {len(row)} fields, the header names {header.width}")
+        else:
+            yield _checked(lines.number, row[header.at])
+    if header is None:
+        raise BadUpload(0, "the file has no header line")
+
+
+def _header(number: int, row: list[str], column: str) -> _Header:
+    found = row.count(column)
+    if found == 1:
+        return _Header(row.index(column), len(row))
+    if found:
+        raise BadUpload(number, f"names the column {column!r} {found} times")
+    names = ", ".join(name[:SHOWN] for name in row[:20])
+    raise BadUpload(number, f"names no column {column!r}; there are: {names}")

@@ -1,0 +1,185 @@
+"""The keys and index partitions of the control table, and jobs and leases as its items."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from pydantic import ValidationError
+
+from ..words.errors import Undecodable
+from ..words.job import Counts, Job, Lane, Lease
+from ..words.writes import Index, Key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..words.ports import World
+    from ..words.writes import Item, Value
+
+DISPATCH: Final = "dispatch"
+EFFECT: Final = "effect"
+EFFECT_PREFIX: Final = "EFFECT#"
+PARKED: Final = "parked"
+"""Effects that were given up: found by whoever asks for them, not by recovery."""
+LEASE: Final = "lease"
+ADMIT: Final = "admit"
+EVENT: Final = "event"
+EVENT_PREFIX: Final = "EVENT#"
+PARKED_EVENT: Final = "parked_event"
+"""As PARKED is of effects."""
+CLEANUP: Final = "cleanup"
+OUTCOME_ROW: Final = "OUTCOME#"
+REFUSED_ROW: Final = "REFUSED#"
+COUNTS: Final = frozenset(Counts.model_fields)
+SHARDS: Final = Key("DEPLOYMENT", "SHARDS")
+
+
+def safe(text: str) -> str:
+    """The text without '#', which separates the parts of a key."""
+    return quote(text, safe="")
+
+
+def job_key(job_id: str) -> Key:
+    return Key(f"JOB#{job_id}", "JOB")
+
+
+def lease_key(tenant: str, subject: str) -> Key:
+    return Key(f"SUBJECT#{safe(tenant)}#{safe(subject)}", "LEASE")
+
+
+def request_key(idempotency: str) -> Key:
+    return Key(f"REQUEST#{idempotency}", "REQUEST")
+
+
+def slots_key(tenant: str, lane: Lane) -> Key:
+    return Key(f"TENANT#{safe(tenant)}", f"SLOTS#{lane}")
+
+
+def active_key(tenant: str) -> Key:
+    return Key(f"TENANT#{safe(tenant)}", "ACTIVE")
+
+
+def dispatch_key(job_id: str, number: int) -> Key:
+    return Key(f"JOB#{job_id}", f"DISPATCH#{number:06}")
+
+
+def outcome_key(job_id: str, position: int) -> Key:
+    return Key(f"JOB#{job_id}", f"{OUTCOME_ROW}{position:012}")
+
+
+def effect_key(job_id: str, position: int) -> Key:
+    return Key(f"JOB#{job_id}", f"{EFFECT_PREFIX}{position:012}")
+
+
+def event_key(job_id: str, fence: int, what: str, listener: str) -> Key:
+    return Key(f"JOB#{job_id}", f"{EVENT_PREFIX}{fence:016}#{what}#{listener}")
+
+
+def refused_key(job_id: str, position: int, tries: int) -> Key:
+    return Key(f"JOB#{job_id}", f"{REFUSED_ROW}{position:012}#{tries:04}")
+
+
+# --- index keys -------------------------------------------------------------------------------
+
+
+def due_partition(kind: str, shard: int) -> str:
+    return f"{kind}#{shard}"
+
+
+def due(kind: str, of: str, at: int, shards: int) -> dict[str, Value]:
+    """The attributes that make recovery look at an item from the time ``at`` (ms) on.
+
+    of: what the item belongs to (job id, tenant); spreads the kind over its shards.
+    """
+    shard = zlib.crc32(of.encode()) % shards
+    return {Index.DUE.pk: due_partition(kind, shard), Index.DUE.sk: at}
+
+
+NOT_DUE: Final = (Index.DUE.pk, Index.DUE.sk)
+NOT_HELD: Final = (Index.HELD.pk, Index.HELD.sk)
+
+
+def tenant_partition(tenant: str) -> str:
+    return safe(tenant)
+
+
+def held_partition(tenant: str, lane: Lane) -> str:
+    return f"{safe(tenant)}#{lane}"
+
+
+def held(job: Job) -> dict[str, Value]:
+    return {Index.HELD.pk: held_partition(job.tenant, job.lane), Index.HELD.sk: job.id}
+
+
+# --- jobs and leases as items -----------------------------------------------------------------
+
+
+def job_item(job: Job) -> dict[str, Value]:
+    """All attributes of a new job's item."""
+    item = stored(job.model_dump(mode="python"))
+    item[Index.BY_TENANT.pk] = tenant_partition(job.tenant)
+    item[Index.BY_TENANT.sk] = job.id
+    if job.held:
+        item |= held(job)
+    return item
+
+
+def stored(attributes: Mapping[str, object]) -> dict[str, Value]:
+    """Attributes as the store takes them; None means absent."""
+    return {name: _plain(value) for name, value in attributes.items() if value is not None}
+
+
+def _plain(value: object) -> Value:
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return value  # type: ignore[return-value]  # a Job holds nothing else
+
+
+def job_of(item: Item) -> Job:
+    """The job in an item. Raises Undecodable, naming the attributes that do not fit."""
+    try:
+        return Job.model_validate(dict(item))
+    except ValidationError as error:
+        names = ", ".join(str(problem["loc"][0]) for problem in error.errors() if problem["loc"])
+        raise Undecodable(f"job item: {names or 'not a job'}") from error
+
+
+def readable_part(item: Item, instead: Item) -> Job:
+    """What an item that is no job still says of one, with some attributes set to others: for
+    telling of it, never for going on with it. What cannot be read is left out. Raises Undecodable
+    when that is what a job is known by, or its counts."""
+    known = {**item, "params": "", **instead}
+    try:
+        return Job.model_validate(known)
+    except ValidationError as error:
+        broken = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
+    try:
+        if COUNTS & broken:
+            raise Undecodable(f"job item: {', '.join(sorted(COUNTS & broken))}")
+        return Job.model_validate({n: v for n, v in known.items() if n not in broken})
+    except ValidationError as error:
+        raise Undecodable(f"job item: {', '.join(sorted(broken))}") from error
+
+
+def lease_of(item: Item) -> Lease:
+    """The lease in an item. Raises Undecodable."""
+    try:
+        return Lease.model_validate(dict(item))
+    except ValidationError as error:
+        raise Undecodable("lease item") from error
+
+
+def read_job(world: World, job_id: str) -> Job | None:
+    """Raises Undecodable, Transient."""
+    item = world.store.get(job_key(job_id))
+    return None if item is None else job_of(item)
+
+
+def read_lease(world: World, job: Job) -> Lease | None:
+    """The lease of the job's subject, whoever holds it. Raises Undecodable, Transient."""
+    item = world.store.get(lease_key(job.tenant, job.subject))
+    return None if item is None else lease_of(item)

@@ -1,0 +1,112 @@
+"""A transaction, and executing it until its outcome is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from ..words.errors import FairlaneError, OutcomeUnknown, Refused, Transient, Why
+from ..words.timing import backoff_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ..words.errors import Reason
+    from ..words.ports import World
+    from ..words.writes import Write
+
+TRIES: Final = 6
+BASE: Final = 0.05
+CAP: Final = 2.0
+"""Seconds between tries; together they stay well under a chunk's time."""
+
+CONTENTION: Final = frozenset({Why.CONFLICT, Why.THROTTLED})
+
+T = TypeVar("T")
+
+
+class Rejected(FairlaneError):
+    """A condition of the transaction did not hold; nothing was written."""
+
+    def __init__(self, action: str, reasons: Mapping[str, Reason]) -> None:
+        self.reasons = reasons
+        """The objections, by role of the write."""
+        super().__init__(f"{action} refused by {', '.join(reasons) or 'the store'}")
+
+
+class Indeterminate(Transient):
+    """Replies were lost, and whether the transaction took effect could not be read."""
+
+
+def execute(world: World, transaction: Transaction, applied: Callable[[], bool]) -> None:
+    """Write it once, and know that it was.
+
+    applied: reads whether the transaction has taken effect; asked after a lost reply, and after a
+    refusal that may be the answer to our own earlier try. Contention is retried with jitter.
+    Raises Rejected (nothing written), Transient when it could not be written in a few tries, or
+    Unsettled when it can't be known.
+    """
+    roles = list(transaction.writes)
+    unsure = False
+    for attempt in range(TRIES):
+        asked: int | None = None
+        try:
+            world.store.transact(transaction.action, list(transaction.writes.values()))
+        except OutcomeUnknown:
+            unsure = True
+        except Transient as error:
+            asked = error.retry_after_ms
+        except Refused as refused:
+            if not refused.only_contention:
+                if unsure and _was_applied(world, transaction, applied):
+                    return
+                raise Rejected(transaction.action, _by_role(roles, refused)) from refused
+        else:
+            return
+        if unsure and _was_applied(world, transaction, applied):
+            return
+        back_off(world, attempt, asked)
+    if unsure:
+        raise Indeterminate(f"{transaction.action}: replies lost, and not found written")
+    raise Transient(f"{transaction.action}: no clear answer after {TRIES} tries")
+
+
+def _was_applied(world: World, transaction: Transaction, applied: Callable[[], bool]) -> bool:
+    try:
+        return retry_transient(world, applied)
+    except Transient as error:
+        # Transient would say that nothing was written.
+        raise Indeterminate(f"{transaction.action}: replies lost, and cannot be read") from error
+
+
+def retry_transient(world: World, call: Callable[[], T]) -> T:
+    """The call's result, retried a few times when it raises Transient."""
+    for attempt in range(TRIES - 1):
+        try:
+            return call()
+        except Transient as error:
+            back_off(world, attempt, error.retry_after_ms)
+    return call()
+
+
+def back_off(world: World, attempt: int, asked_ms: int | None = None) -> None:
+    runtime = world.runtime
+    runtime.sleep(
+        backoff_ms(attempt, base=BASE, cap=CAP, random=runtime.random(), asked_ms=asked_ms)
+    )
+
+
+def _by_role(roles: list[str], refused: Refused) -> dict[str, Reason]:
+    """The objections that stay when the contention beside them has passed."""
+    return {
+        role: reason
+        for role, reason in zip(roles, refused.reasons, strict=False)
+        if reason and reason.why not in CONTENTION
+    }
+
+
+@dataclass(frozen=True)
+class Transaction:
+    action: str
+    writes: Mapping[str, Write]
+    """By role, in the order they are sent."""

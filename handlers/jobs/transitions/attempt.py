@@ -1,0 +1,90 @@
+"""Transactions of a running attempt: begin, heartbeat, a redelivery's receipt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..events.rows import event_rows
+from ..storage import control_table
+from ..storage.transaction import Transaction
+from ..words.event import EventType
+from ..words.job import Job, Lease
+from ..words.states import State
+from ..words.timing import ms
+from ..words.writes import Equals, Update
+from .conditions import JOB, LEASE, expiry_as_read, job_as_read, move_state, owns_lease
+
+if TYPE_CHECKING:
+    from ..words.ports import World
+    from ..words.writes import Value
+
+# --- the life of an attempt -------------------------------------------------------------------
+
+
+def begin_attempt(
+    world: World, job: Job, *, worker: str, receipt: str, expired: Lease | None
+) -> tuple[Transaction, Job]:
+    """Start an attempt; returns the job as it is afterwards.
+
+    expired: the lease as read, when a RUNNING job is resumed. Closes: two deliveries beginning
+    the same job (one sees the other's attempt), a beat that arrives late, a cancel in between.
+    """
+    now = world.runtime.now()
+    begun = job.model_copy(
+        update={
+            "state": State.RUNNING,
+            "attempt": job.attempt + 1,
+            "fence": job.fence + 1,
+            "worker": worker,
+            "receipt": receipt,
+            "started_at": job.started_at if job.started_at is not None else now,
+            "retry_at": None,
+            "waiting_reason": None,
+        }
+    )
+    lease = Update(
+        control_table.lease_key(job.tenant, job.subject),
+        set={"fence": begun.fence, **_lease_until(world, begun, now)},
+        when=(*owns_lease(job), *expiry_as_read(expired)),
+    )
+    changed = ("attempt", "fence", "worker", "receipt", "started_at")
+    update = move_state(
+        job,
+        State.RUNNING,
+        set_=control_table.stored({name: getattr(begun, name) for name in changed}),
+        remove=("retry_at", "waiting_reason"),
+        when=job_as_read(job),
+    )
+    first = job.started_at is None
+    told = event_rows(world, begun, EventType.STARTED) if first else {}
+    return Transaction("begin", {LEASE: lease, JOB: update, **told}), begun
+
+
+def renew_lease(world: World, job: Job) -> Transaction:
+    """Keep the lease for another ``lease_ttl``. Closes: a worker that was replaced reviving it."""
+    lease = Update(
+        control_table.lease_key(job.tenant, job.subject),
+        set=_lease_until(world, job, world.runtime.now()),
+        when=owns_lease(job),
+    )
+    return Transaction("beat", {LEASE: lease})
+
+
+def store_receipt(job: Job, receipt: str) -> Transaction:
+    """Hand a redelivery's receipt handle to the live worker, if it is still the one we saw."""
+    update = Update(
+        control_table.job_key(job.id),
+        set={"receipt": receipt},
+        when=(Equals("state", job.state.value), Equals("fence", job.fence)),
+    )
+    return Transaction("store_receipt", {JOB: update})
+
+
+def _lease_until(world: World, job: Job, now: int) -> dict[str, Value]:
+    """A running job's expiry, and when recovery should find it dead: after a redelivery."""
+    timing = world.timing.lane(job.lane)
+    dead = now + ms(timing.lease_ttl) + ms(timing.visibility)
+    return {
+        "expires_at": now + ms(timing.lease_ttl),
+        **control_table.due(control_table.LEASE, job.id, dead, world.due_shards),
+    }

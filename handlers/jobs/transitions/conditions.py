@@ -1,0 +1,68 @@
+"""The roles of the writes in a transaction, and the conditions that several transactions share.
+
+A transaction is a set of writes by role, so that a refusal can be read by role.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ..storage import control_table
+from ..words.job import Job, Lease
+from ..words.states import State, reason_for
+from ..words.writes import Equals, Update
+
+if TYPE_CHECKING:
+    from ..words.writes import Item, When
+
+LEASE: Final = "lease"
+JOB: Final = "job"
+DISPATCH: Final = "dispatch"
+OUTCOMES: Final = "outcomes"
+EFFECT: Final = "effect"
+
+# --- conditions that several transactions share -----------------------------------------------
+
+
+def owns_lease(job: Job) -> When:
+    """The subject is still this job's, under this attempt's fence: who lost it can't write."""
+    return (Equals("job_id", job.id), Equals("fence", job.fence))
+
+
+def job_as_read(job: Job) -> When:
+    """Nobody moved the job since it was read."""
+    return (
+        Equals("state", job.state.value),
+        Equals("fence", job.fence),
+        Equals("attempt", job.attempt),
+        Equals("has_slot", job.has_slot),
+        Equals("dispatches", job.dispatches),
+    )
+
+
+def expiry_as_read(lease: Lease | None) -> When:
+    """No beat came between reading an expired lease and acting on it."""
+    if lease is None:
+        return ()
+    return (Equals("expires_at", lease.expires_at),)
+
+
+# --- parts ------------------------------------------------------------------------------------
+
+
+def move_state(
+    job: Job,
+    state: State,
+    *,
+    set_: Item | None = None,
+    remove: tuple[str, ...] = (),
+    when: When = (),
+) -> Update:
+    """The only way a job's state changes. Raises IllegalTransition for an edge that isn't one."""
+    reason_for(job.state, state)
+    return Update(
+        control_table.job_key(job.id),
+        set={"state": state.value, **(set_ or {})},
+        remove=remove,
+        when=when,
+    )

@@ -1,0 +1,87 @@
+"""The transaction by which an attempt ends before its job does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..storage import control_table
+from ..storage.transaction import Transaction
+from ..words.job import Job, Lane, Waiting
+from ..words.states import State
+from ..words.timing import ms
+from ..words.writes import Update
+from .conditions import DISPATCH, JOB, LEASE, job_as_read, move_state, owns_lease
+from .enqueue import dispatch_row
+
+if TYPE_CHECKING:
+    from ..words.ports import World
+    from ..words.writes import Write
+
+
+@dataclass(frozen=True)
+class Release:
+    """How an attempt ends before its job does."""
+
+    give_back: bool
+    """The attempt does not count."""
+    retry_at: int | None = None
+    """Not before (ms)."""
+    retries: int | None = None
+    """How often it let go for a dependency without progress; None leaves the count."""
+    fresh_message: bool = False
+    """Go on with a new message instead of this delivery's."""
+    lane: Lane | None = None
+    """Promote to another lane (implies fresh_message)."""
+
+
+def release_attempt(world: World, job: Job, how: Release) -> tuple[Transaction, Job]:
+    """RUNNING to QUEUED: the attempt ends, the subject stays taken without an expiry.
+
+    The fence rises. Closes: letting go of what was taken over or cancelled meanwhile, a beat that
+    arrives late and gives the lease an expiry again.
+    """
+    now = world.runtime.now()
+    after = job.model_copy(
+        update={
+            "state": State.QUEUED,
+            "fence": job.fence + 1,
+            "attempt": job.attempt - 1 if how.give_back else job.attempt,
+            "lane": how.lane or job.lane,
+            "dispatches": job.dispatches + (1 if how.fresh_message or how.lane else 0),
+            "retry_at": how.retry_at,
+            "retries": job.retries if how.retries is None else how.retries,
+            "waiting_reason": Waiting.RETRY if how.retry_at else None,
+            "worker": None,
+        }
+    )
+    wake = max(now, how.retry_at or 0) + ms(world.timing.lost_after)
+    changed = ("fence", "attempt", "lane", "dispatches", "retry_at", "retries", "waiting_reason")
+    writes: dict[str, Write] = {
+        LEASE: Update(
+            control_table.lease_key(job.tenant, job.subject),
+            set={
+                "fence": after.fence,
+                **control_table.due(control_table.LEASE, job.id, wake, world.due_shards),
+            },
+            remove=("expires_at",),
+            when=owns_lease(job),
+        ),
+        JOB: move_state(
+            job,
+            State.QUEUED,
+            set_=control_table.stored({name: getattr(after, name) for name in changed}),
+            remove=("worker",),
+            when=job_as_read(job),
+        ),
+    }
+    if after.dispatches > job.dispatches:
+        writes[DISPATCH] = dispatch_row(world, after)
+    if after.lane is not job.lane:
+        writes["slots left"] = Update(
+            control_table.slots_key(job.tenant, job.lane), add={"in_flight": -1}
+        )
+        writes["slots taken"] = Update(
+            control_table.slots_key(job.tenant, after.lane), add={"in_flight": 1}
+        )
+    return Transaction("let_go", writes), after

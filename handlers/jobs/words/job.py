@@ -1,0 +1,204 @@
+"""The job and its lease: what is stored of them, and what of that a client may see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .states import State
+from .upload import Upload
+
+Millis: TypeAlias = Annotated[int, Field(ge=0)]
+"""UTC epoch milliseconds."""
+IdCursor: TypeAlias = Annotated[int, Field(ge=0)] | str
+"""An index (inline ids), a byte offset (stored ids) or a query's own cursor as exact text; 0 is
+the start of any."""
+
+
+class Lane(StrEnum):
+    """A queue, its dead-letter queue and workers that serve nothing else."""
+
+    SMALL = "small"
+    BULK = "bulk"
+
+
+class EndReason(StrEnum):
+    """Why a job failed, beyond what its counts say."""
+
+    ATTEMPTS_EXHAUSTED = "attempts_exhausted"
+    SUPERSEDED = "superseded"
+    TAKEN_OVER = "taken_over"
+    UNDECODABLE = "undecodable"
+    PAYLOAD_GONE = "payload_gone"
+    UNKNOWN_OPERATION = "unknown_operation"
+    BAD_PARAMETERS = "bad_parameters"
+    TOO_MANY_FAILED = "too_many_failed"
+    BAD_UPLOAD = "bad_upload"
+    """A line of the uploaded file can't be read; the message names it."""
+    UPLOAD_GONE = "upload_gone"
+    """The uploaded file was deleted, expired or replaced before it was read."""
+    BAD_QUERY = "bad_query"
+    """The source of records does not take the query."""
+
+
+class Waiting(StrEnum):
+    """Why a QUEUED job is not running."""
+
+    TENANT_LIMIT = "tenant_limit"
+    """Held: the tenant has no free slot in the lane."""
+    EFFECTS_PARKED = "effects_parked"
+    """SETTLING: an effect was tried too often; a replay has to be asked for."""
+    RETRY = "retry"
+    """A dependency failed; the job goes on at ``retry_at``."""
+
+
+class Traversal(StrEnum):
+    """How a query's records are walked."""
+
+    LIVE = "live"
+    """By keyset, while they are being changed."""
+    SNAPSHOT = "snapshot"
+    """Their ids are written down first."""
+
+
+class Counts(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    succeeded: int = Field(default=0, ge=0)
+    failed: int = Field(default=0, ge=0)
+    skipped: int = Field(default=0, ge=0)
+
+    @property
+    def done(self) -> int:
+        return self.succeeded + self.failed + self.skipped
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            succeeded=self.succeeded + other.succeeded,
+            failed=self.failed + other.failed,
+            skipped=self.skipped + other.skipped,
+        )
+
+
+class Job(BaseModel):
+    """A job as it is stored. The store's item has these attributes, plus index keys."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    tenant: str
+    subject: str
+    operation: str
+    params: str
+    """The operation's parameters as the JSON text that was accepted: decimals stay exact."""
+    lane: Lane
+    state: State
+    end_reason: EndReason | None = None
+    message: str = ""
+    """One sentence for people about the state; empty when there is nothing to add."""
+
+    ids: tuple[str, ...] | None = None
+    """The record ids, when they fit inline."""
+    payload: str | None = None
+    """The name of the stored id list, when they do not."""
+    upload: Upload | None = None
+    """The uploaded file the id list is made from."""
+    query: str | None = None
+    """The filter of the records, as exact JSON."""
+    traversal: Traversal | None = None
+    """Of a query."""
+    total: int | None = Field(default=None, ge=0)
+    """Records selected; None until that is known."""
+    duplicates: int = Field(default=0, ge=0)
+
+    position: int = Field(default=0, ge=0)
+    """Records settled so far: the checkpoint."""
+    cursor: IdCursor = 0
+    """Where the id source goes on."""
+    succeeded: int = Field(default=0, ge=0)
+    failed: int = Field(default=0, ge=0)
+    skipped: int = Field(default=0, ge=0)
+    tolerated_failure_percent: int = Field(default=100, ge=0, le=100)
+
+    fence: int
+    """The subject's fence as of this job's newest attempt (or its creation)."""
+    attempt: int = Field(default=0, ge=0)
+    retries: int = Field(default=0, ge=0)
+    """How often it let go for a dependency since it last made progress."""
+    dispatches: int = Field(default=0, ge=0)
+    """Dispatch rows written so far; numbers the next one."""
+    worker: str | None = None
+    receipt: str | None = None
+    """The newest receipt handle of the job's message that any worker has seen."""
+
+    created_at: Millis
+    admitted_at: Millis | None = None
+    """When the job got its tenant slot; None while it is held."""
+    started_at: Millis | None = None
+    """When the first attempt began."""
+    finished_at: Millis | None = None
+    retry_at: Millis | None = None
+    waiting_reason: Waiting | None = None
+    idempotency: str | None = None
+    """Hash of the client's Idempotency-Key and request, if one was sent."""
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    notify: str | None = None
+    """The address that is told of this job."""
+    cleanup: bool = False
+    """Finished, but its stored id list has not been deleted yet."""
+    effects_open: int = Field(default=0, ge=0)
+    """Chunks whose effects are not all done yet."""
+    effects_done: int = Field(default=0, ge=0)
+    effects_parked: int = Field(default=0, ge=0)
+    """Chunks whose effects were given up until somebody asks for a replay."""
+    effects_refused: int = Field(default=0, ge=0)
+    """Records that a sink refused for good."""
+    settles_to: State | None = None
+    """How a SETTLING job ends when its last effect is done."""
+    retry_of: str | None = None
+    """The job whose failed records this one tries again."""
+    retried_by: str | None = None
+    """The job that tries this one's failed records again; there is only one."""
+    has_slot: bool = False
+    """The tenant's ``in_flight`` counts this job."""
+
+    @property
+    def counts(self) -> Counts:
+        return Counts(succeeded=self.succeeded, failed=self.failed, skipped=self.skipped)
+
+    @property
+    def unprepared(self) -> bool:
+        """Its id list has to be written before it can be walked."""
+        made_first = self.upload is not None or self.traversal is Traversal.SNAPSHOT
+        return made_first and self.payload is None
+
+    @property
+    def walked_to_its_end(self) -> bool:
+        """Nobody knows how many records a live walk finds before it has ended; then it has."""
+        return self.traversal is Traversal.LIVE and self.total is not None
+
+    @property
+    def held(self) -> bool:
+        return self.state is State.QUEUED and self.waiting_reason is Waiting.TENANT_LIMIT
+
+    @property
+    def dwell_ms(self) -> int | None:
+        """From the moment it could have started to the moment it did."""
+        if self.started_at is None or self.admitted_at is None:
+            return None
+        return max(0, self.started_at - self.admitted_at)
+
+
+class Lease(BaseModel):
+    """The exclusive right to a subject. Never deleted, so the fence never resets."""
+
+    model_config = ConfigDict(frozen=True)
+
+    fence: int
+    job_id: str | None = None
+    """The holder; None when the subject is free."""
+    expires_at: Millis | None = None
+    """None while the holder is queued or paused: such a lease does not expire."""

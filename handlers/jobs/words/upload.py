@@ -1,0 +1,34 @@
+"""An uploaded file of record ids: its format, and the file as it was when its job was created."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Format(StrEnum):
+    JSONL = "jsonl"
+    CSV = "csv"
+
+
+class UploadForm(BaseModel):
+    """How to read an uploaded file."""
+
+    model_config = ConfigDict(frozen=True)
+
+    format: Format
+    column: str | None = None
+    """The CSV column with the ids, or the field of each JSON object; None: JSON strings."""
+    gzip: bool = False
+
+
+class Upload(UploadForm):
+    """A file that was uploaded, as it was when its job was created."""
+
+    name: str
+    """Of the object."""
+    version: str
+    """What the object store calls this content: another file of the same name has another."""
+    size: int
+    """Bytes as stored."""
