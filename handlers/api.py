@@ -137,9 +137,9 @@ def retry_job(job_id: str) -> Response[str]:
 
 @app.post("/v1/jobs/<job_id>/effects/replay")
 def replay_effects(job_id: str) -> Response[str]:
-    from .jobs.lifecycle.replay_effects import replay_effects  # noqa: PLC0415
+    from .jobs.lifecycle.replay_effects import replay_effects as replay  # noqa: PLC0415
 
-    return _controlled(replay_effects, job_id)
+    return _controlled(replay, job_id)
 
 
 @app.get("/v1/operations")

@@ -36,7 +36,7 @@ _reader: Final = _Reader()
 
 
 def encode(item: Item) -> Attributes:
-    """Raises TypeError and BadValue like ``values.storable``."""
+    """Raises TypeError and BadValue like ``stored_values.storable``."""
     return {name: _serialized(value) for name, value in storable(item).items()}
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TIMEOUT: Final = 10
 """Seconds for one answer. A request and its effect's other calls stay well within
-``effects.FRESH``."""
+``effects.run.FRESH``."""
 SERVICE: Final = "es"
 BUSY: Final = (429, 503)
 

@@ -117,7 +117,8 @@ class Creation:
             raise Problem(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 "too_large",
-                f"the body has {size} bytes, at most {MAX_BODY_BYTES} are allowed; {UPLOAD_INSTEAD}",
+                f"the body has {size} bytes, at most {MAX_BODY_BYTES} are allowed; "
+                f"{UPLOAD_INSTEAD}",
                 field="body",
             )
         try:

@@ -112,8 +112,8 @@ def _operation(route: Route) -> Schema:
         }
     if route.body is JobRequest:
         operation["requestBody"]["description"] = (
-            f"At most {MAX_BODY_BYTES:,} bytes as they are sent. What has more, or more ids than fit, is "
-            "answered with 413: send a file, see POST /v1/uploads."
+            f"At most {MAX_BODY_BYTES:,} bytes as they are sent. What has more, or more ids "
+            "than fit, is answered with 413: send a file, see POST /v1/uploads."
         )
     return operation
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-MODULE_LINES: Final = 300
+MODULE_LINES: Final = 450
 """A module has fewer lines than this; tests may be as long as they need."""
 
 # In parts, because this file must pass its own check. A container image's registry is not meant:
@@ -42,7 +42,7 @@ def tracked(root: Path) -> list[Path]:
 
 
 def long_modules(root: Path, files: Iterable[Path]) -> list[str]:
-    """Python files outside tests with 300 lines or more."""
+    """Python files outside tests with too many lines to be about one subject."""
     found = []
     for name in files:
         if name.suffix == ".py" and name.parts[0] != "tests":

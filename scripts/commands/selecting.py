@@ -1,7 +1,7 @@
 """What ``--id`` and ``--ids-file`` name: sent in the request where that has room, else as a file.
 
-How much room there is stands in ``sizes``. A deployment can have less of it: then the API's own
-answer, 413, sends the ids on their other way.
+``words.limits`` says how much room a request has. A deployment can have less; then the API answers
+413, and the ids are uploaded.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def _carrying(here: Site) -> Iterator[Expectation]:
 
 
 def _as_large_as_the_gateway_takes() -> Expectation:
-    with patch.object(limits, "BODY", GATEWAY_BODY_BYTES):
+    with patch.object(limits, "MAX_BODY_BYTES", GATEWAY_BODY_BYTES):
         ids = largest(of_length(UUID_CHARS), Limits(max_inline_ids=10**6))
     size = event_bytes(body_of(ids))
     return Expectation.of(

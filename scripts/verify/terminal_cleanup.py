@@ -41,7 +41,7 @@ def run(bench: Bench) -> Iterator[Expectation]:
 
 
 def control(bench: Bench) -> Iterator[Expectation]:
-    with site(bench, "cleanup-control") as here, patch.object(_Look, "decide", _drop_at_once):  # noqa: SLF001
+    with site(bench, "cleanup-control") as here, patch.object(_Look, "decide", _drop_at_once):
         job, down = _listed(here), Down(TRIES)
         broken = replace(here.world, payloads=here.payloads(down))
         with bench.steps.step("A worker that drops finished jobs' messages"), slots(broken):
@@ -171,4 +171,4 @@ def _drop_at_once(look: _Look) -> Decision:
     return _decide(look)
 
 
-_decide: Final = _Look.decide  # noqa: SLF001  what the control replaces
+_decide: Final = _Look.decide

@@ -37,7 +37,6 @@ from tests.support import aws
 from tests.support.world import SHORT, memory_world, moto_world
 
 if TYPE_CHECKING:
-    pass
     from handlers.jobs.words.ports import Delivery, World
 
 TENANT: Final = "Ärzte & Söhne #1"

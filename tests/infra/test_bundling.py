@@ -75,7 +75,7 @@ def test_only_what_runs_is_shipped(tmp_path: Path) -> None:
     rest = {".dockerignore", "Dockerfile", "requirements/lambda.txt"}
     assert image - code == rest
     assert code < image
-    assert {"handlers/settings.py", "handlers/jobs/timing.py"} <= code
+    assert {"handlers/settings.py", "handlers/jobs/words/timing.py"} <= code
     assert not [
         file
         for file in image - rest

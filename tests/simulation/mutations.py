@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
-from handlers.jobs.execution import attempt, delivery, planning
 from handlers.jobs.execution.attempt import _Attempt
 from handlers.jobs.execution.decisions import DeleteMessage
 from handlers.jobs.execution.delivery import _Look
 from handlers.jobs.execution.heartbeat import Heartbeat
 from handlers.jobs.execution.planning import plan_one
-from handlers.jobs.lifecycle import control, finish, recovery, submit
 from handlers.jobs.lifecycle.cleanup import release_if_held
 from handlers.jobs.lifecycle.dispatch import drop_dispatch, send_dispatch
 from handlers.jobs.lifecycle.submit import _Submission
-from handlers.jobs.storage import transaction
 from handlers.jobs.storage.control_table import read_job, read_lease
-from handlers.jobs.storage.transaction import Transaction, retry_transient
-from handlers.jobs.transitions import attempt, enqueue, finish
+from handlers.jobs.storage.transaction import Transaction, _was_applied, retry_transient
+from handlers.jobs.transitions.attempt import begin_attempt
+from handlers.jobs.transitions.chunk_commit import commit_chunk
 from handlers.jobs.transitions.conditions import JOB, LEASE, job_as_read
+from handlers.jobs.transitions.enqueue import admit_job, create_job
+from handlers.jobs.transitions.finish import finish_job
 from handlers.jobs.transitions.quotas import SLOTS
 from handlers.jobs.transitions.release import Release, release_attempt
-from handlers.jobs.transitions.takeover import OLD_JOB
+from handlers.jobs.transitions.takeover import OLD_JOB, take_over
 from handlers.jobs.words.record_schema import RecordSchema
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import AnyOf, Differs, Equals
@@ -47,11 +48,30 @@ def mutation(build: Mutation) -> Mutation:
     return build
 
 
+@contextmanager
+def everywhere(original: Any, instead: Any) -> Iterator[None]:
+    """The function replaced in every module of the rules that has its name."""
+    found = [
+        (module, name)
+        for module in list(sys.modules.values())
+        if module.__name__.startswith("handlers.jobs.")
+        for name, value in list(vars(module).items())
+        if value is original
+    ]
+    assert found, f"nobody has {original}"
+    for module, name in found:
+        setattr(module, name, instead)
+    try:
+        yield
+    finally:
+        for module, name in found:
+            setattr(module, name, original)
+
+
 def rewriting(
-    module: Any, name: str, change: Callable[[dict[str, Write]], None]
+    original: Any, change: Callable[[dict[str, Write]], None]
 ) -> AbstractContextManager[object]:
     """The transactions that a function of the rules makes, changed."""
-    original = getattr(module, name)
 
     def changed(*args: Any, **named: Any) -> Any:
         made = original(*args, **named)
@@ -61,7 +81,7 @@ def rewriting(
         mutated = Transaction(transaction.action, writes)
         return mutated if rest is None else (mutated, *rest)
 
-    return patch.object(module, name, changed)
+    return everywhere(original, changed)
 
 
 def without(writes: dict[str, Write], role: str, *names: str) -> None:
@@ -80,28 +100,26 @@ def _name(condition: Condition) -> str:
 
 @mutation
 def no_fence_check_in_the_chunk_commit() -> AbstractContextManager[object]:
-    return rewriting(attempt, "commit_chunk", lambda writes: writes.__delitem__(LEASE))
+    return rewriting(commit_chunk, lambda writes: writes.__delitem__(LEASE))
 
 
 @mutation
 def no_position_check_in_the_chunk_commit() -> AbstractContextManager[object]:
-    return rewriting(attempt, "commit_chunk", lambda w: without(w, JOB, "position"))
+    return rewriting(commit_chunk, lambda w: without(w, JOB, "position"))
 
 
 @mutation
 def no_state_check_in_the_chunk_commit() -> AbstractContextManager[object]:
-    return rewriting(attempt, "commit_chunk", lambda w: without(w, JOB, "state"))
+    return rewriting(commit_chunk, lambda w: without(w, JOB, "state"))
 
 
 @mutation
 def records_the_job_carries_already_are_changed_again() -> AbstractContextManager[object]:
-    original = plan_one
+    def unmarked(world: World, job: Job, work: Any, id_: str, record: Any) -> Any:
+        fresh = None if record is None else replace(record, last_job_id=None)
+        return plan_one(world, job, work, id_, fresh)
 
-    def plan_one(world: World, job: Job, work: Any, id_: str, record: Any) -> Any:
-        unmarked = None if record is None else replace(record, last_job_id=None)
-        return original(world, job, work, id_, unmarked)
-
-    return patch.object(planning, "plan_one", plan_one)
+    return everywhere(plan_one, unmarked)
 
 
 @mutation
@@ -117,17 +135,17 @@ def a_record_is_written_whatever_its_version() -> AbstractContextManager[object]
 
 @mutation
 def no_condition_on_the_job_when_an_attempt_begins() -> AbstractContextManager[object]:
-    return rewriting(attempt, "begin", lambda writes: without(writes, JOB))
+    return rewriting(begin_attempt, lambda writes: without(writes, JOB))
 
 
 @mutation
 def no_condition_on_the_lease_when_an_attempt_begins() -> AbstractContextManager[object]:
-    return rewriting(attempt, "begin", lambda writes: without(writes, LEASE))
+    return rewriting(begin_attempt, lambda writes: without(writes, LEASE))
 
 
 @mutation
 def a_resuming_attempt_ignores_a_beat_in_between() -> AbstractContextManager[object]:
-    return rewriting(attempt, "begin", lambda w: without(w, LEASE, "expires_at"))
+    return rewriting(begin_attempt, lambda w: without(w, LEASE, "expires_at"))
 
 
 @mutation
@@ -137,7 +155,7 @@ def an_ended_job_is_ended_again() -> AbstractContextManager[object]:
         if LEASE in writes:
             without(writes, LEASE)
 
-    return rewriting(finish, "end", change)
+    return rewriting(finish_job, change)
 
 
 @mutation
@@ -149,11 +167,11 @@ def messages_of_finished_jobs_are_deleted_at_once() -> AbstractContextManager[ob
 def a_stale_clean_up_frees_the_subject() -> AbstractContextManager[object]:
     original = release_if_held
 
-    def release_if_held(world: World, job: Job) -> None:
+    def release(world: World, job: Job) -> None:
         lease = read_lease(world, job)
         original(world, job.model_copy(update={"fence": lease.fence if lease else 0}))
 
-    return _patched("release_if_held", release_if_held, delivery, submit, recovery)
+    return everywhere(original, release)
 
 
 @mutation
@@ -198,7 +216,7 @@ def an_attempt_is_concluded_before_its_heartbeat_stops() -> AbstractContextManag
 def letting_go_does_not_raise_the_fence() -> AbstractContextManager[object]:
     original = release_attempt
 
-    def let_go(world: World, job: Job, how: Release) -> Any:
+    def release(world: World, job: Job, how: Release) -> Any:
         transaction, after = original(world, job, how)
         writes: dict[str, Any] = dict(transaction.writes)
         for role in (LEASE, JOB):
@@ -206,7 +224,7 @@ def letting_go_does_not_raise_the_fence() -> AbstractContextManager[object]:
         after = after.model_copy(update={"fence": job.fence})
         return Transaction(transaction.action, writes), after
 
-    return patch.object(finish, "let_go", let_go)
+    return everywhere(original, release)
 
 
 # --- taking over ------------------------------------------------------------------------------
@@ -223,7 +241,7 @@ def a_dead_holder_gets_no_grace() -> AbstractContextManager[object]:
 
 @mutation
 def a_takeover_does_not_end_the_old_job() -> AbstractContextManager[object]:
-    return rewriting(enqueue, "take_over", lambda w: w.__delitem__(OLD_JOB))
+    return rewriting(take_over, lambda w: w.__delitem__(OLD_JOB))
 
 
 @mutation
@@ -232,12 +250,12 @@ def a_takeover_ignores_a_holder_that_came_back() -> AbstractContextManager[objec
         without(writes, LEASE, "fence", "expires_at")
         without(writes, OLD_JOB)
 
-    return rewriting(enqueue, "take_over", change)
+    return rewriting(take_over, change)
 
 
 @mutation
 def a_subject_is_given_away_twice() -> AbstractContextManager[object]:
-    return rewriting(enqueue, "create", lambda w: without(w, LEASE))
+    return rewriting(create_job, lambda w: without(w, LEASE))
 
 
 # --- slots and dispatches ---------------------------------------------------------------------
@@ -248,7 +266,7 @@ def slots_are_taken_beyond_the_limit() -> AbstractContextManager[object]:
     def change(writes: dict[str, Write]) -> None:
         without(writes, SLOTS)
 
-    return rewriting(enqueue, "create", change)
+    return rewriting(create_job, change)
 
 
 @mutation
@@ -257,24 +275,18 @@ def a_held_job_is_admitted_whatever_became_of_it() -> AbstractContextManager[obj
         without(writes, JOB)
         without(writes, LEASE)
 
-    return rewriting(enqueue, "admit", change)
+    return rewriting(admit_job, change)
 
 
 @contextmanager
 def _row_first() -> Iterator[None]:
     original = send_dispatch
 
-    def send_now(world: World, job: Job) -> bool:
+    def send_late(world: World, job: Job) -> bool:
         drop_dispatch(world, job.id, job.dispatches)
         return original(world, job)
 
-    with (
-        patch.object(submit, "send_now", send_now),
-        patch.object(attempt, "send_now", send_now),
-        patch.object(control, "send_now", send_now),
-        patch.object(finish, "send_now", send_now),
-        patch.object(recovery, "send_now", send_now),
-    ):
+    with everywhere(original, send_late):
         yield
 
 
@@ -285,23 +297,12 @@ def a_dispatch_row_is_dropped_before_its_message_is_sent() -> AbstractContextMan
 
 @mutation
 def dispatch_numbers_are_used_twice() -> AbstractContextManager[object]:
+    original = job_as_read
+
     def as_read(job: Job) -> Any:
         return tuple(c for c in original(job) if c != Equals("dispatches", job.dispatches))
 
-    original = job_as_read
-    return _patched("as_read", as_read, attempt, finish, enqueue)
-
-
-@contextmanager
-def _patched(name: str, value: Any, *modules: Any) -> Iterator[None]:
-    originals = [(module, getattr(module, name)) for module in modules]
-    try:
-        for module in modules:
-            setattr(module, name, value)
-        yield
-    finally:
-        for module, original in originals:
-            setattr(module, name, original)
+    return everywhere(original, as_read)
 
 
 # --- lost replies -----------------------------------------------------------------------------
@@ -309,9 +310,9 @@ def _patched(name: str, value: Any, *modules: Any) -> Iterator[None]:
 
 @mutation
 def a_lost_reply_counts_as_not_applied() -> AbstractContextManager[object]:
-    return patch.object(transaction, "insist", lambda world, call: False)
+    return everywhere(_was_applied, lambda *_: False)
 
 
 @mutation
 def a_lost_reply_counts_as_applied() -> AbstractContextManager[object]:
-    return patch.object(transaction, "insist", lambda world, call: True)
+    return everywhere(_was_applied, lambda *_: True)

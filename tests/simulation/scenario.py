@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from handlers.jobs.execution.attempt import Worker
 from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
 from handlers.jobs.execution.delivery import on_message
-from handlers.jobs.lifecycle import control, submit
+from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle import submit as submitting
 from handlers.jobs.lifecycle.admission import admit_held
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.submit import Created, submit
@@ -277,7 +278,7 @@ class Scenario:
         self.hub.after(self.calm_at - self.hub.now, self._calm)
         self.hub.after(0, self._deliver)
         self.hub.after(self.random.randint(0, 9000), self._recover)
-        with patch.object(submit, "INLINE_ID_BYTES", self.random.choice((40, 100, 100_000))):
+        with patch.object(submitting, "INLINE_ID_BYTES", self.random.choice((40, 100, 100_000))):
             self.hub.run(lambda: self._over(end))
         if not self._broken():
             self._judge(end)

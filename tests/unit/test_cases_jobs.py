@@ -167,7 +167,7 @@ def test_c64_a_crash_between_the_last_chunk_and_the_end_is_resumed(
         raise Killed
 
     with monkeypatch.context() as broken:
-        broken.setattr("handlers.jobs.attempt.end_job", die)
+        broken.setattr("handlers.jobs.execution.attempt.end_job", die)
         killed(world)
     assert (now(world, job).state, now(world, job).position) == (State.RUNNING, len(ids))
     before = records.reads

@@ -134,7 +134,7 @@ def test_letters_that_became_visible_meanwhile_are_shown_all_the_same(
         world.runtime.sleep((dlq.LOOKING + 1) * 1000)
         return read_letter(world, delivery)
 
-    monkeypatch.setattr(dlq, "look", slow)
+    monkeypatch.setattr(dlq, "read_letter", slow)
     job = dead(world, "a")
     [stored] = world.dead_letters[DEAD].snapshot()
     world.dead_letters[Lane.BULK].bury(stored, world.runtime.now())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs.lifecycle import replay_effects
+from handlers.jobs.lifecycle import replay_effects as replaying
 from handlers.jobs.lifecycle.control import NoSuchJob, NotPossible
 from handlers.jobs.lifecycle.replay_effects import (
     open_effects_of_all,
@@ -65,7 +65,7 @@ def test_a_replay_that_fails_again_is_parked_again_after_as_many_tries() -> None
 
 
 def test_one_call_puts_back_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay_effects, "MAX_REPLAYED", 2)
+    monkeypatch.setattr(replaying, "MAX_REPLAYED", 2)
     world, _, job = parked()
     first = replay_effects(world, TENANT, job.id)
     assert isinstance(first, Job)

@@ -126,7 +126,7 @@ def test_the_event_holds_as_many_header_bytes_as_the_gateway_takes() -> None:
 
 
 def test_it_says_when_a_layer_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "EVENT", 2_000_000)
+    monkeypatch.setattr(limits, "LAMBDA_EVENT_BYTES", 2_000_000)
     result = CliRunner().invoke(app, ["payload-budget"])
     assert result.exit_code == 1
     monkeypatch.undo()

@@ -156,7 +156,7 @@ class UndeliveredEvent:
     parked: bool
     error: str
     since: int
-    """See ``undone``."""
+    """See ``outbox.since``."""
 
 
 def undelivered_of_job(world: World, job_id: str) -> Iterator[UndeliveredEvent]:

@@ -91,9 +91,9 @@ class _Attempt:
         try:
             work = self._work_of(job)
             if job.unprepared:
-                from .preparing import prepare  # noqa: PLC0415  not for a small job's start
+                from .id_list import write_id_list  # noqa: PLC0415  not for a small job's start
 
-                prepared = prepare(self.world, job, self._should_stop)
+                prepared = write_id_list(self.world, job, self._should_stop)
                 if prepared.stop is not None:
                     return prepared
                 job = prepared.job

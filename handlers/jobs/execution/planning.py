@@ -61,7 +61,7 @@ def plan_one(world: World, job: Job, work: Work, id_: str, record: Record | None
 
 
 def _matches(filter_: Filter, record: Record) -> bool:
-    from .filters import matches  # noqa: PLC0415  slow to import, and few jobs have a filter
+    from ..words.filters import matches  # noqa: PLC0415  slow to import, and few jobs have a filter
 
     return matches(filter_, record.fields)
 

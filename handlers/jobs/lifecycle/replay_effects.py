@@ -31,7 +31,7 @@ class OpenEffect:
     effect: Effect
     error: str
     since: int
-    """See ``undone``."""
+    """See ``outbox.since``."""
 
 
 def replay_effects(world: World, tenant: str, job_id: str) -> Answer:

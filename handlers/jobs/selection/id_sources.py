@@ -60,7 +60,7 @@ def query_port(world: World) -> RecordQuery:
 
 
 def filter_of(query: str) -> Filter:
-    from .filters import Filter  # noqa: PLC0415  slow to import, and few jobs have a query
+    from ..words.filters import Filter  # noqa: PLC0415  slow to import, and few jobs have a query
 
     try:
         return Filter.from_json(query)

@@ -35,7 +35,11 @@ class TraversalChoice:
 
 
 def choose_traversal(
-    asked: Asked, *, writes: frozenset[str], selects: frozenset[str], sorts: frozenset[str]
+    asked: Asked,
+    *,
+    writes: frozenset[str],
+    selects: frozenset[str],
+    sorts: frozenset[str],
 ) -> TraversalChoice:
     """How to walk a query. Raises UnsafeTraversal when live was asked for and isn't safe.
 

@@ -69,7 +69,7 @@ def queued_job(world: World, job: Job, *, held: bool) -> Job:
 
 
 def create_job(world: World, job: Job) -> Transaction:
-    """Lease, job, slot and dispatch of a new job (as ``placed``).
+    """Lease, job, slot and dispatch of a new job (as ``queued_job``).
 
     Closes: two creates for one subject (the lease's condition lets one through), a slot taken
     twice, one active job more than the tenant may have, a job without a message or a message
@@ -97,7 +97,7 @@ def create_job(world: World, job: Job) -> Transaction:
 
 
 def requeue_job(world: World, job: Job, after: Job, lease: Lease | None) -> Transaction:
-    """FAILED or PAUSED to QUEUED, as ``after`` (``placed``).
+    """FAILED or PAUSED to QUEUED, as ``after`` (``queued_job``).
 
     lease: the free lease as read, for a FAILED job, which takes the subject again; None for a
     PAUSED one, which still holds it. Closes: retry or resume asked for twice, a subject that

@@ -100,7 +100,7 @@ def wake_admission(world: World, job: Job) -> dict[str, Value]:
 
 def place_in_line(world: World, job: Job) -> int:
     """How many held jobs of the tenant are admitted before this one, and it: 1 is the next.
-    ``MOST_COUNTED`` stands for that many or more. Raises Transient."""
+    ``MAX_PLACE`` stands for that many or more. Raises Transient."""
     partition = control_table.held_partition(job.tenant, job.lane)
     before = retry_transient(
         world,
@@ -193,7 +193,7 @@ def _number(value: object) -> int:
 
 def set_slots(world: World, tenant: str, lane: Lane, limit: int | None) -> None:
     """A limit of the tenant's own from now on; None: the deployment's again. Jobs in flight above
-    it run on. Whoever is held because of a lower one is admitted by ``ending.admit_held`` or by
+    it run on. Whoever is held because of a lower one is admitted by ``admission.admit_held`` or by
     the next recovery run. Raises Transient, ValueError."""
     _set(world, control_table.slots_key(tenant, lane), limit)
 

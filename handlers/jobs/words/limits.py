@@ -169,7 +169,7 @@ class Limits(BaseModel):
     """Known items up to this many go to the small lane."""
     chunk_size: int = Field(default=MAX_CHUNK, ge=1, le=MAX_CHUNK)
     max_inline_ids: int = Field(default=MAX_INLINE_IDS, ge=1)
-    """Ids in one request. Its body has a limit of its own (``sizes.BODY``), whatever this says."""
+    """Ids in one request; its body is limited by ``MAX_BODY_BYTES``, whatever this says."""
     max_upload_bytes: int = Field(default=256 * 1024**2, ge=1, le=S3_POST_BYTES)
     """An uploaded file as it is stored."""
     max_expanded_bytes: int = Field(default=2 * 1024**3, ge=1)

@@ -26,7 +26,7 @@ class Metric(StrEnum):
     EFFECTS_WAITING = "EffectsWaiting"
     """Parked effects that wait for somebody to ask for them."""
     EVENTS_OPEN = "EventsOpen"
-    """Rows there are when recovery begins a run, of both lanes; no more than ``open.MOST`` of a
+    """Open rows of both lanes when recovery begins a run; at most ``backlog.MAX_COUNTED`` of each
     shard are counted."""
     DISPATCHES_RECOVERED = "DispatchesRecovered"
     """Sent by recovery because the fast path did not."""

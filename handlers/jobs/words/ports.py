@@ -53,7 +53,7 @@ class Store(Protocol):
         consistent. Raises Transient."""
 
     def transact(self, action: str, writes: Sequence[Write]) -> None:
-        """Carry out all writes or none: at most ``store.MAX_ACTIONS``, no two on one item.
+        """Carry out all writes or none: at most ``writes.MAX_ACTIONS``, no two on one item.
 
         Raises Refused (nothing written, one reason per write; the reason of a failed condition
         carries the item), Transient (nothing written) or OutcomeUnknown (reply lost)."""

@@ -11,7 +11,7 @@ NO_CONTROLS: Final = "^[^\\u0000-\\u001F\\u007F-\\u009F]*$"
 
 
 def text_schema(max_bytes: int) -> WithJsonSchema:
-    """What ``bad_text`` asks for, as far as JSON Schema can say it: it counts characters."""
+    """What ``text_problem`` asks for, as far as JSON Schema can say it: it counts characters."""
     return WithJsonSchema(
         {"type": "string", "minLength": 1, "maxLength": max_bytes, "pattern": NO_CONTROLS}
     )
