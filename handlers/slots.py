@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from .aws.protection import protection_from
 from .bootstrap import work_settings, world
-from .jobs.execution.attempt import Worker
 from .jobs.execution.decisions import KeepMessage, apply_decision
-from .jobs.execution.delivery import on_message
+from .jobs.execution.stopping import Worker
+from .jobs.execution.worker import on_message
 from .jobs.words.errors import OutcomeUnknown, ReceiptExpired, Transient
 from .jobs.words.job import Lane
 

@@ -13,9 +13,9 @@ from aws_lambda_powertools.utilities.batch import (
 
 from . import starting
 from .bootstrap import world
-from .jobs.execution.attempt import Worker
 from .jobs.execution.decisions import KeepMessage, apply_decision
-from .jobs.execution.delivery import on_message
+from .jobs.execution.stopping import Worker
+from .jobs.execution.worker import on_message
 from .jobs.words.errors import ReceiptExpired, Transient
 from .jobs.words.job import Lane
 from .jobs.words.ports import Delivery

@@ -8,15 +8,15 @@ from statistics import median
 from typing import Any, Final
 
 from handlers.aws.job_store import DynamoStore
-from handlers.jobs.execution.attempt import Worker
 from handlers.jobs.execution.decisions import apply_decision
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle.finish import end_job
 from handlers.jobs.storage.control_table import read_job
 from handlers.jobs.transitions.attempt import begin_attempt
 from handlers.jobs.transitions.chunk_commit import commit_chunk
 from handlers.jobs.transitions.finish import Ending
-from handlers.jobs.words.job import Counts, Job, Lane
+from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.ports import World
 from handlers.jobs.words.states import State
 from scripts.load import own
@@ -92,7 +92,8 @@ def _bare(world: World, clients: Clients, ids: list[str], *, reads: bool = False
 
     reads: read each chunk's records before it, as Fairlane has to."""
     job, delivery = queued(world, ids)
-    began, begun = begin_attempt(world, job, worker="bench", receipt=delivery.receipt, expired=None)
+    transition = begin_attempt(world, job, worker="bench", receipt=delivery.receipt, expired=None)
+    began, begun = transition.transaction, transition.after
     world.store.transact("begin", list(began.writes.values()))
     requests, done = _requests(world, begun, ids)
     start = time.perf_counter()
@@ -121,12 +122,13 @@ def _requests(world: World, job: Job, ids: list[str]) -> tuple[list[list[Any]], 
             world.records.change(record, {"n": int(str(record.fields["n"])) + 1}, job.id)
             for record in records.values()
         ]
-        after = job.model_copy(update={"position": job.position + len(chunk)})
+        position = job.position + len(chunk)
+        moved = {"position": position, "cursor": position, "succeeded": position}
+        after = job.model_copy(update=moved)
         commit = commit_chunk(
+            world,
             job,
-            position=after.position,
-            cursor=after.position,
-            counts=Counts(succeeded=len(chunk)),
+            after,
             records=changes,
             outcomes=None,
         )

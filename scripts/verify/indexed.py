@@ -21,9 +21,9 @@ from handlers.aws.search_query import RawNumbers, SearchQuery
 from handlers.effects.documents import document, document_id, index_body
 from handlers.effects.search_client import search_client
 from handlers.effects.search_index import SearchIndex
-from handlers.jobs.execution.attempt import Worker
 from handlers.jobs.execution.decisions import apply_decision
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle.submit import Created, submit
 from handlers.jobs.selection.request import accept, parse
 from handlers.jobs.storage.control_table import read_job

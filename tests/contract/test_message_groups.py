@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from handlers.jobs.execution.attempt import Worker
 from handlers.jobs.execution.decisions import apply_decision
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control, recovery
 from handlers.jobs.lifecycle.dead_letters import read_letter, redrive
 from handlers.jobs.lifecycle.recovery import Recovery
@@ -217,7 +217,7 @@ def admission_by_a_pause(site: Site) -> Job:
 def admission_by_recovery(site: Site) -> Job:
     """Who ended the first one died before it could admit the next."""
     first, job = site.job(), site.job()
-    ended = finish_job(site.world, first, Ending(State.CANCELLED))
+    ended = finish_job(site.world, first, Ending(State.CANCELLED)).transaction
     site.world.store.transact(ended.action, list(ended.writes.values()))
     site.recover(5)
     assert not site.now(job).held
@@ -226,7 +226,9 @@ def admission_by_recovery(site: Site) -> Job:
 
 def take_over(site: Site) -> Job:
     job = site.job()
-    transaction, _ = begin_attempt(site.world, job, worker="dead", receipt="r", expired=None)
+    transaction = begin_attempt(
+        site.world, job, worker="dead", receipt="r", expired=None
+    ).transaction
     site.world.store.transact(transaction.action, list(transaction.writes.values()))
     site.world.runtime.sleep(60_000)
     site.sent.clear()

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.endpoint import Endpoint
 
 from handlers import api, bootstrap, small_lane
-from handlers.jobs.execution.attempt import Worker
 from handlers.jobs.execution.decisions import apply_decision
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.storage.control_table import read_job
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits

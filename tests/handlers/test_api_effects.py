@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from handlers.jobs.execution.attempt import Worker
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.words.effect import Batch, Delivered
 from handlers.jobs.words.errors import Transient

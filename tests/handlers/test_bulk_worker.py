@@ -13,7 +13,7 @@ import pytest
 from handlers import slots
 from handlers.aws.protection import Protection
 from handlers.jobs.execution.decisions import DeleteMessage
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle.submit import Busy, Created, SubmitResult, submit
 from handlers.jobs.selection.request import accept, parse
 from handlers.jobs.storage.control_table import read_job, read_lease
@@ -28,8 +28,8 @@ from tests.handlers.deployment import TENANT, job
 from tests.support.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
-    from handlers.jobs.execution.attempt import Worker
     from handlers.jobs.execution.decisions import Decision
+    from handlers.jobs.execution.stopping import Worker
     from handlers.jobs.words.job import Job
     from handlers.jobs.words.messages import Message
     from handlers.jobs.words.ports import Delivery, Depth, World

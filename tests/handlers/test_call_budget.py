@@ -121,9 +121,8 @@ def test_a_heartbeat(stack: Deployment) -> None:
     id_ = stack.created(["a"])
     [delivery] = stack.receive()
     job = stack.job(id_)
-    transaction, begun = begin_attempt(
-        stack.world, job, worker="w", receipt=delivery.receipt, expired=None
-    )
+    transition = begin_attempt(stack.world, job, worker="w", receipt=delivery.receipt, expired=None)
+    transaction, begun = transition.transaction, transition.after
     stack.world.store.transact(transaction.action, list(transaction.writes.values()))
     heart = Heartbeat(stack.world, begun, delivery)
     with stack.counted() as calls:

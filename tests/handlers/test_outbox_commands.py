@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from handlers.jobs.events.rows import event_rows
-from handlers.jobs.execution.attempt import Worker
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.words.effect import Batch, Delivered
 from handlers.jobs.words.errors import Transient

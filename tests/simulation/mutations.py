@@ -18,7 +18,7 @@ from handlers.jobs.lifecycle.cleanup import release_if_held
 from handlers.jobs.lifecycle.dispatch import drop_dispatch, send_dispatch
 from handlers.jobs.lifecycle.submit import _Submission
 from handlers.jobs.storage.control_table import read_job, read_lease
-from handlers.jobs.storage.transaction import Transaction, _was_applied, retry_transient
+from handlers.jobs.storage.transaction import Transition, _was_applied, retry_transient
 from handlers.jobs.transitions.attempt import begin_attempt
 from handlers.jobs.transitions.chunk_commit import commit_chunk
 from handlers.jobs.transitions.conditions import JOB, LEASE, job_as_read
@@ -75,11 +75,11 @@ def rewriting(
 
     def changed(*args: Any, **named: Any) -> Any:
         made = original(*args, **named)
-        transaction, rest = (made[0], made[1:]) if isinstance(made, tuple) else (made, None)
+        transaction = made.transaction if isinstance(made, Transition) else made
         writes = dict(transaction.writes)
         change(writes)
-        mutated = Transaction(transaction.action, writes)
-        return mutated if rest is None else (mutated, *rest)
+        mutated = replace(transaction, writes=writes)
+        return replace(made, transaction=mutated) if isinstance(made, Transition) else mutated
 
     return everywhere(original, changed)
 
@@ -217,12 +217,12 @@ def letting_go_does_not_raise_the_fence() -> AbstractContextManager[object]:
     original = release_attempt
 
     def release(world: World, job: Job, how: Release) -> Any:
-        transaction, after = original(world, job, how)
-        writes: dict[str, Any] = dict(transaction.writes)
+        released = original(world, job, how)
+        writes: dict[str, Any] = dict(released.transaction.writes)
         for role in (LEASE, JOB):
             writes[role] = replace(writes[role], set={**writes[role].set, "fence": job.fence})
-        after = after.model_copy(update={"fence": job.fence})
-        return Transaction(transaction.action, writes), after
+        after = released.after.model_copy(update={"fence": job.fence})
+        return Transition(replace(released.transaction, writes=writes), after)
 
     return everywhere(original, release)
 

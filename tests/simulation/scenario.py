@@ -12,9 +12,9 @@ from unittest.mock import patch
 
 from pydantic import BaseModel
 
-from handlers.jobs.execution.attempt import Worker
 from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle import submit as submitting
 from handlers.jobs.lifecycle.admission import admit_held

@@ -25,9 +25,9 @@ from botocore.config import Config
 
 from handlers.aws.payload_store import S3PayloadStore
 from handlers.jobs.execution import id_list
-from handlers.jobs.execution.attempt import Worker
 from handlers.jobs.execution.decisions import apply_decision
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle.submit import Created, submit
 from handlers.jobs.selection.request import accept
 from handlers.jobs.storage.control_table import read_job

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from handlers.jobs.execution.attempt import Worker
 from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.submit import Created
@@ -57,13 +57,14 @@ def lease(world: MemoryWorld, job: Job) -> Item:
 
 def begun(world: MemoryWorld, job: Job, worker: str = "newer", expired: Item | None = None) -> Job:
     """As a worker begins it."""
-    transaction, after = begin_attempt(
+    transition = begin_attempt(
         world,
         job,
         worker=worker,
         receipt="r",
         expired=None if expired is None else control_table.lease_of(expired),
     )
+    transaction, after = transition.transaction, transition.after
     write(world, transaction)
     return after
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from handlers.aws.protection import protection_from
-from handlers.jobs.execution.attempt import Worker
 from handlers.jobs.execution.decisions import KeepMessage, apply_decision
-from handlers.jobs.execution.delivery import on_message
 from handlers.jobs.execution.heartbeat import Heartbeat
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle.submit import Busy, Created
 from handlers.jobs.storage.control_table import read_lease
 from handlers.jobs.words.errors import Transient

@@ -72,7 +72,8 @@ def world_of(store: Store, chunk: int = 100) -> MemoryWorld:
 def begun(world: MemoryWorld, ids: list[str]) -> Job:
     job = new_job(world, ids)
     receipt = receive(world, Lane.SMALL).receipt
-    transaction, after = begin_attempt(world, job, worker="w", receipt=receipt, expired=None)
+    transition = begin_attempt(world, job, worker="w", receipt=receipt, expired=None)
+    transaction, after = transition.transaction, transition.after
     world.store.transact(transaction.action, list(transaction.writes.values()))
     return after
 

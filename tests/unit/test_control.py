@@ -62,7 +62,7 @@ def job_in(world: MemoryWorld, state: State) -> Job:
     job = new_job(world, fill(world, 3), **(failing if state is F else {}))
     if state in {R, C, P, T}:
         receipt = receive(world, Lane.SMALL).receipt
-        made, _ = begin_attempt(world, job, worker="w", receipt=receipt, expired=None)
+        made = begin_attempt(world, job, worker="w", receipt=receipt, expired=None).transaction
         world.store.transact(made.action, list(made.writes.values()))
     if state in {C, X}:
         control.cancel(world, TENANT, job.id)

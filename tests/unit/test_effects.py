@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from handlers.jobs.effects.rows import replay_effect
 from handlers.jobs.effects.run import effect_of_item
-from handlers.jobs.execution.attempt import Worker
 from handlers.jobs.execution.decisions import DeleteMessage
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.submit import Created, submit

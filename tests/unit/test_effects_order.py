@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from handlers.effects.documents import document_id
 from handlers.effects.search_index import SearchIndex
 from handlers.jobs.effects.run import FRESH, run_effect
-from handlers.jobs.execution.attempt import Worker
 from handlers.jobs.execution.decisions import DeleteMessage
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.submit import Created, submit
 from handlers.jobs.selection.request import accept, parse

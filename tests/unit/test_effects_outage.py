@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from handlers.jobs.execution.attempt import Worker
 from handlers.jobs.execution.decisions import apply_decision
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.submit import Created, submit

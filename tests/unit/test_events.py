@@ -12,9 +12,9 @@ import pytest
 from handlers.effects.addresses import problem_of
 from handlers.effects.lifecycle import REST, AddressListener, BusListener
 from handlers.jobs.events.rows import row_key
-from handlers.jobs.execution.attempt import Worker
 from handlers.jobs.execution.decisions import apply_decision
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.submit import Created, submit

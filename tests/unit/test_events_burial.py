@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from handlers.jobs.execution.attempt import Worker
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.storage import control_table
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.event import EventType

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from handlers.jobs.execution.attempt import Worker
 from handlers.jobs.execution.decisions import apply_decision
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control, submit
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.submit import Created
@@ -45,8 +45,9 @@ Way = Callable[[MemoryWorld, Job], None]
 
 def begun(world: MemoryWorld, job: Job) -> Job:
     """A worker begins it and is not heard of again."""
-    transaction, after = begin_attempt(world, job, worker="dies", receipt="r", expired=None)
-    execute(world, transaction, applied=lambda: False)
+    transition = begin_attempt(world, job, worker="dies", receipt="r", expired=None)
+    transaction, after = transition.transaction, transition.after
+    execute(world, transaction)
     return after
 
 

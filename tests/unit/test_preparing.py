@@ -141,9 +141,10 @@ def test_a_cancel_between_the_last_block_and_the_transaction_is_followed() -> No
 def begin_elsewhere(world: MemoryWorld, job: Job) -> Job:
     """Another worker's attempt, as if this one's lease had run out."""
     found = now(world, job)
-    transaction, begun = begin_attempt(
+    transition = begin_attempt(
         world, found, worker="w2", receipt="r2", expired=read_lease(world, found)
     )
+    transaction, begun = transition.transaction, transition.after
     world.store.transact("begin", list(transaction.writes.values()))
     return begun
 

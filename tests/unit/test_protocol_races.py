@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from handlers.jobs.effects.runner import EffectRunner
-from handlers.jobs.execution.attempt import LOST, Worker, _Attempt
+from handlers.jobs.execution.attempt import LOST, _Attempt
 from handlers.jobs.execution.heartbeat import Heartbeat
+from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.lifecycle import control, submit
 from handlers.jobs.lifecycle.cleanup import release_if_held
 from handlers.jobs.lifecycle.finish import end_job
@@ -38,7 +39,7 @@ def write(world: MemoryWorld, transaction: Transaction) -> None:
 def begin(world: MemoryWorld, job: Job, worker: str = "w1") -> Job:
     """Begin an attempt; of a running job once its lease has expired."""
     lease = read_lease(world, job) if job.state is State.RUNNING else None
-    transaction, _ = begin_attempt(world, job, worker=worker, receipt="r", expired=lease)
+    transaction = begin_attempt(world, job, worker=worker, receipt="r", expired=lease).transaction
     write(world, transaction)
     return now(world, job)
 
@@ -53,7 +54,7 @@ def test_a_beat_that_arrives_late_gives_no_queued_job_an_expiry() -> None:
     world = memory_world()
     job = begin(world, new_job(world, fill(world, 3)))
     late = renew_lease(world, job)
-    let_go, _ = release_attempt(world, job, Release(give_back=True))
+    let_go = release_attempt(world, job, Release(give_back=True)).transaction
     write(world, let_go)
     with pytest.raises(Refused):
         write(world, late)
@@ -66,8 +67,8 @@ def test_a_beat_that_arrives_late_gives_no_paused_job_an_expiry() -> None:
     world = memory_world()
     job = begin(world, new_job(world, fill(world, 3)))
     late = renew_lease(world, job)
-    write(world, request_stop(job, State.PAUSING))
-    paused, _ = pause_transaction(now(world, job))
+    write(world, request_stop(world, job, State.PAUSING).transaction)
+    paused = pause_transaction(world, now(world, job)).transaction
     write(world, paused)
     with pytest.raises(Refused):
         write(world, late)
@@ -78,7 +79,7 @@ def test_a_resume_that_arrives_twice_does_not_undo_a_later_pause() -> None:
     job = new_job(world, fill(world, 3))
     control.pause(world, TENANT, job.id)
     paused = now(world, job)
-    resume = requeue_job(world, paused, queued_job(world, paused, held=False), None)
+    resume = requeue_job(world, paused, queued_job(world, paused, held=False), None).transaction
     write(world, resume)
     control.pause(world, TENANT, job.id)
     with pytest.raises(Refused):
@@ -128,7 +129,7 @@ def test_a_takeover_of_a_cancelled_job_leaves_a_note_to_delete_its_id_list(
     world = memory_world()
     ids = fill(world, 3)
     job = begin(world, new_job(world, ids))
-    write(world, request_stop(job, State.CANCELLING))
+    write(world, request_stop(world, job, State.CANCELLING).transaction)
     world.runtime.sleep(60_000)
     new_job(world, ids)
     old = now(world, job)
@@ -142,13 +143,12 @@ def test_a_dispatch_in_between_keeps_its_number_for_itself() -> None:
     job = begin(world, new_job(world, fill(world, 3)))
     lease = read_lease(world, job)
     assert lease is not None
-    write(world, dispatch_again(world, job, lease)[0])
-    promote, _ = release_attempt(world, job, Release(give_back=True, lane=Lane.BULK))
+    write(world, dispatch_again(world, job, lease).transaction)
+    promote = release_attempt(world, job, Release(give_back=True, lane=Lane.BULK)).transaction
     with pytest.raises(Refused):
         write(world, promote)
-    promote, after = release_attempt(
-        world, now(world, job), Release(give_back=True, lane=Lane.BULK)
-    )
+    transition = release_attempt(world, now(world, job), Release(give_back=True, lane=Lane.BULK))
+    promote, after = transition.transaction, transition.after
     write(world, promote)
     assert world.store.get(control_table.dispatch_key(job.id, after.dispatches)) is not None
     assert after.dispatches == job.dispatches + 2

@@ -44,11 +44,11 @@ def test_contention_beside_a_failed_condition_is_no_objection(passing: Why) -> N
     """A beat on the lease at the moment of a commit must not look like a lost lease."""
     world = replace(memory_world(), store=Refusing([[Reason(passing), Reason(Why.CONDITION)]]))
     with pytest.raises(Rejected) as caught:
-        execute(world, TWO, applied=lambda: False)
+        execute(world, TWO)
     assert set(caught.value.reasons) == {JOB}
 
 
 def test_contention_alone_is_tried_again() -> None:
     store = Refusing([[Reason(Why.CONFLICT), None], [None, Reason(Why.THROTTLED)]])
-    execute(replace(memory_world(), store=store), TWO, applied=lambda: False)
+    execute(replace(memory_world(), store=store), TWO)
     assert not store.answers

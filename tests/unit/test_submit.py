@@ -50,7 +50,8 @@ def ask(world: MemoryWorld, ids: Sequence[str], idempotency: str | None, **more:
 def begun(world: MemoryWorld, job: Job) -> Job:
     """The job as a worker runs it that will never be heard of again."""
     receipt = receive(world, job.lane).receipt
-    made, after = begin_attempt(world, job, worker="dead", receipt=receipt, expired=None)
+    transition = begin_attempt(world, job, worker="dead", receipt=receipt, expired=None)
+    made, after = transition.transaction, transition.after
     world.store.transact(made.action, list(made.writes.values()))
     return after
 
@@ -111,10 +112,9 @@ def test_who_was_replaced_can_write_nothing_however_late_it_wakes() -> None:
     assert isinstance(outcome, Created)
     record = world.records.read(TENANT, ids[:1])[ids[0]]
     late = commit_chunk(
+        world,
         dead,
-        position=1,
-        cursor=1,
-        counts=dead.counts,
+        dead.model_copy(update={"position": 1, "cursor": 1}),
         records=[world.records.change(record, {"price": 99}, dead.id)],
         outcomes=None,
     )

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs.execution.attempt import Worker
 from handlers.jobs.execution.decisions import apply_decision
-from handlers.jobs.execution.delivery import on_message
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle.admission import admit_held
 from handlers.jobs.lifecycle.recovery import Recovery
@@ -369,8 +369,8 @@ def test_a_job_that_somebody_could_read_meanwhile_keeps_its_subject() -> None:
     job = made(world, "s")
     as_read = world.store.get(control_table.job_key(job.id))
     assert as_read is not None
-    begun, _ = begin_attempt(world, job, worker="newer", receipt="r", expired=None)
-    execute(world, begun, applied=lambda: False)
+    begun = begin_attempt(world, job, worker="newer", receipt="r", expired=None).transaction
+    execute(world, begun)
     assert (
         end_undecodable(world, job.id, as_read, "written by a newer version")
         is UndecodableResult.HELD

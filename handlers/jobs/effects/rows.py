@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ..events.rows import event_rows, publish_now
 from ..storage import control_table
 from ..storage.control_table import read_job
 from ..storage.transaction import Rejected, Transaction, execute, retry_transient
-from ..transitions.conditions import EFFECT, JOB, move_state
+from ..transitions.conditions import EFFECT, JOB
+from ..transitions.job_update import job_update
 from ..words.event import EventType
 from ..words.job import Job, Waiting
 from ..words.metrics import Metric
@@ -96,7 +98,7 @@ def claim_effect(world: World, effect: Effect, due_at: int) -> Effect:
         add={"tries": 1},
         when=(Equals(Index.DUE.sk, due_at), Equals("tries", effect.tries)),
     )
-    execute(world, Transaction("claim_effect", {EFFECT: update}), applied=lambda: False)
+    execute(world, Transaction("claim_effect", {EFFECT: update}))
     return replace(effect, tries=effect.tries + 1, claimed_until=until)
 
 
@@ -121,7 +123,7 @@ def replay_effect(world: World, effect: Effect) -> None:
             remove=("waiting_reason",) if job.state is State.SETTLING else (),
             when=(Equals("state", job.state.value),),
         )
-    execute(world, Transaction("unpark_effect", writes), applied=lambda: False)
+    execute(world, Transaction("unpark_effect", writes))
 
 
 # --- inside -----------------------------------------------------------------------------------
@@ -163,45 +165,36 @@ def _done_last(world: World, effect: Effect, ran: EffectRun, writes: dict[str, W
         return
     if job.state is not State.SETTLING or job.effects_open != 1:
         raise Rejected("effect_done", {})
+    after = _without_last_effect(world, job, ran)
     as_read = (
         Equals("state", State.SETTLING.value),
         Equals("effects_open", 1),
         Equals("effects_parked", job.effects_parked),
     )
-    add = {"effects_open": -1, "effects_done": 1, **_count(ran)}
-    told: dict[str, Write] = {}
-    if job.effects_parked:
-        update = Update(
-            control_table.job_key(job.id),
-            set={"waiting_reason": Waiting.EFFECTS_PARKED.value},
-            add=add,
-            when=as_read,
-        )
-    else:
-        update = _ends(world, job, add, as_read)
-        told = event_rows(world, _settled(world, job), EventType.ENDED)
+    told = event_rows(world, after, EventType.ENDED) if after.state.terminal else {}
+    update = job_update(world, job, after, when=as_read)
     last = Transaction("last_effect_done", {**writes, JOB: update, **told})
     _write(world, effect, last)
     publish_now(world, last)
-    _measure_end(world, job)
+    _measure_end(world, after)
 
 
-def _settled(world: World, job: Job) -> Job:
-    state = job.settles_to or State.SUCCEEDED
-    return job.model_copy(update={"state": state, "finished_at": world.runtime.now()})
-
-
-def _ends(world: World, job: Job, add: dict[str, int], when: When) -> Update:
-    now = world.runtime.now()
-    state = job.settles_to or State.SUCCEEDED
-    moved = move_state(
-        job,
-        state,
-        set_={"finished_at": now, "expires_at_seconds": world.timing.history_ends(now)},
-        remove=("settles_to", "waiting_reason"),
-        when=when,
+def _without_last_effect(world: World, job: Job, ran: EffectRun) -> Job:
+    """A settling job once its last open effect is done: ended, unless one is parked."""
+    ended = {
+        "state": job.settles_to or State.SUCCEEDED,
+        "settles_to": None,
+        "finished_at": world.runtime.now(),
+        "waiting_reason": None,
+    }
+    return job.model_copy(
+        update={
+            **({"waiting_reason": Waiting.EFFECTS_PARKED} if job.effects_parked else ended),
+            "effects_open": 0,
+            "effects_done": job.effects_done + 1,
+            "effects_refused": job.effects_refused + len(ran.refused),
+        }
     )
-    return Update(moved.key, set=moved.set, add=add, remove=moved.remove, when=moved.when)
 
 
 def _again(world: World, effect: Effect, ran: EffectRun) -> None:
@@ -262,13 +255,14 @@ def _park(world: World, effect: Effect, ran: EffectRun, lane: Lane) -> None:
 
 
 def _write(world: World, effect: Effect, transaction: Transaction) -> None:
-    def applied() -> bool:
-        row = world.store.get(control_table.effect_key(effect.job_id, effect.position))
-        if row is None or effect_of_item(row).tries > effect.tries:
-            return True
-        return effect.claimed_until is not None and row[Index.DUE.sk] != effect.claimed_until
+    execute(world, replace(transaction, applied=partial(_written, effect)))
 
-    execute(world, transaction, applied)
+
+def _written(effect: Effect, world: World) -> bool:
+    row = world.store.get(control_table.effect_key(effect.job_id, effect.position))
+    if row is None or effect_of_item(row).tries > effect.tries:
+        return True
+    return effect.claimed_until is not None and row[Index.DUE.sk] != effect.claimed_until
 
 
 def _count(ran: EffectRun) -> dict[str, int]:
@@ -293,4 +287,6 @@ def _refused(world: World, effect: Effect, ran: EffectRun) -> dict[str, Write]:
 
 
 def _measure_end(world: World, job: Job) -> None:
-    world.telemetry.log("job_settled", job_id=job.id, tenant=job.tenant, state=job.settles_to)
+    world.telemetry.log(
+        "job_settled", job_id=job.id, tenant=job.tenant, state=job.settles_to or job.state
+    )

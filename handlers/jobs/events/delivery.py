@@ -197,4 +197,4 @@ def _undelivered(found: Found) -> UndeliveredEvent:
 
 
 def _write(world: World, action: str, write: Write) -> None:
-    execute(world, Transaction(action, {ROLE: write}), applied=lambda: False)
+    execute(world, Transaction(action, {ROLE: write}))

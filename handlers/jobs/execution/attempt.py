@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -35,22 +34,11 @@ if TYPE_CHECKING:
     from ..words.job import Job
     from ..words.ports import Delivery, World
     from .decisions import Decision
+    from .stopping import Worker
 
 MAX_CONCLUSIONS: Final = 5
 """How often the end of an attempt is tried when the job is moved under it (cancel, pause)."""
 LOST: Final = KeepMessage("ownership lost", None)
-
-
-@dataclass(frozen=True)
-class Worker:
-    """What the rules need to know of the process they run in."""
-
-    name: str
-    """Unique per delivery: an attempt whose beginning got no reply is known by it."""
-    stopping: Callable[[], bool] = lambda: False
-    """True when the process was asked to end."""
-    deadline: int | None = None
-    """When the process will be killed (ms), if that is known."""
 
 
 def run_attempt(world: World, job: Job, delivery: Delivery, worker: Worker) -> Decision:
@@ -249,14 +237,9 @@ class _Attempt:
         return DeleteMessage(stop.value, self.heart.receipt)
 
     def _let_go(self, job: Job, how: Release) -> Job:
-        transaction, after = release_attempt(self.world, job, how)
-
-        def applied() -> bool:
-            now = read_job(self.world, job.id)
-            return now is not None and now.state is State.QUEUED and now.fence == after.fence
-
-        execute(self.world, transaction, applied)
-        return after
+        transition = release_attempt(self.world, job, how)
+        execute(self.world, transition.transaction)
+        return transition.after
 
     def _near_last_receive(self, job: Job) -> bool:
         """One more receive and the queue may give up on the message."""

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ..effects.run import effect_of_chunk, effect_row
-from ..storage.control_table import read_job
 from ..storage.transaction import Rejected, back_off, execute, retry_transient
 from ..transitions.chunk_commit import commit_chunk, record_role, total_known
 from ..transitions.conditions import JOB, LEASE
@@ -94,12 +93,9 @@ class ChunkLoop:
         if job.total is not None:
             return LoopEnd(job, None)
 
-        def applied() -> bool:
-            now = read_job(self.world, job.id)
-            return now is not None and now.total == job.position
-
+        transition = total_known(self.world, job)
         try:
-            execute(self.world, total_known(job), applied)
+            execute(self.world, transition.transaction)
         except Rejected as rejected:
             if LEASE not in rejected.reasons:
                 try:
@@ -107,7 +103,7 @@ class ChunkLoop:
                 except StopRequested as stopped:
                     return stopped.walked
             raise OwnershipLost from rejected
-        return LoopEnd(job.model_copy(update={"total": job.position}), None)
+        return LoopEnd(transition.after, None)
 
     def _settle(self, job: Job, entries: Sequence[Entry], plans: dict[str, Plan]) -> Job:
         """Commit the entries, in pieces if the store will not take them at once."""
@@ -135,6 +131,7 @@ class ChunkLoop:
     def _commit(self, job: Job, entries: Sequence[Entry], plans: dict[str, Plan]) -> Job:
         settled = _first_of_each(entries, plans)
         counts = tally(settled)
+        effect = effect_of_chunk(self.world, job, settled)
         after = job.model_copy(
             update={
                 "position": job.position + len(entries),
@@ -142,19 +139,18 @@ class ChunkLoop:
                 "succeeded": job.succeeded + counts.succeeded,
                 "failed": job.failed + counts.failed,
                 "skipped": job.skipped + counts.skipped,
+                "effects_open": job.effects_open + (1 if effect else 0),
             }
         )
-        effect = effect_of_chunk(self.world, job, settled)
         transaction = commit_chunk(
+            self.world,
             job,
-            position=after.position,
-            cursor=after.cursor,
-            counts=counts,
+            after,
             records=[p.write for p in settled if p.write is not None],
             outcomes=self._outcomes(settled),
             effect=effect_row(self.world, effect) if effect else None,
         )
-        execute(self.world, transaction, applied=lambda: self._is_at(after))
+        execute(self.world, transaction)
         if effect:
             self.committed(effect)
         return after
@@ -164,10 +160,6 @@ class ChunkLoop:
         row = outcome_row(settled)
         expires = self.world.timing.row_ends(self.world.runtime.now())
         return {**row, "expires_at_seconds": expires} if row else None
-
-    def _is_at(self, after: Job) -> bool:
-        job = read_job(self.world, after.id)
-        return job is not None and job.fence == after.fence and job.position >= after.position
 
     def _unwritable(
         self, rejected: Rejected, entries: Sequence[Entry], plans: dict[str, Plan]

@@ -1,12 +1,24 @@
-"""What a delivery leads to: a decision about its message, which the entrypoint applies."""
+"""What a delivery leads to, as values: an attempt to run, or a decision about its message."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from ..words.job import Job
     from ..words.ports import Delivery, LaneQueue
+
+
+LOOK_AGAIN: Final = 5
+"""Seconds until a message is received again whose job could not be looked at."""
+
+
+@dataclass(frozen=True)
+class RunAttempt:
+    """An attempt has begun. How it ends decides about the message."""
+
+    job: Job
 
 
 @dataclass(frozen=True)
@@ -29,6 +41,7 @@ class KeepMessage:
 
 
 Decision = DeleteMessage | KeepMessage
+Finding = RunAttempt | Decision
 
 
 def apply_decision(queue: LaneQueue, delivery: Delivery, decision: Decision) -> bool:

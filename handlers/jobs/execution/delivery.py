@@ -1,8 +1,7 @@
-"""One protocol for both lanes: what to do with a delivered message.
+"""What a delivered message finds: questions whose order is the protocol, the same in both lanes.
 
-``on_message`` returns a decision about the message; the entrypoint carries it out. The order of
-the questions is the protocol: is it a message, is there a job, is it finished, whose is the
-subject, is somebody running it, and only then: begin.
+Is it a message, is there a job, is it finished, whose is the subject, is somebody running it, and
+only then: begin. The answer is a value; ``worker.on_message`` acts on it.
 """
 
 from __future__ import annotations
@@ -20,31 +19,28 @@ from ..storage.transaction import Rejected, execute, retry_transient
 from ..transitions.attempt import begin_attempt, store_receipt
 from ..transitions.conditions import LEASE
 from ..transitions.finish import Ending
-from ..words.errors import Transient, Undecodable
+from ..words.errors import Undecodable
 from ..words.job import EndReason, Job, Lease
 from ..words.messages import Pointer, UnreadableMessage, read_pointer
 from ..words.metrics import Metric
 from ..words.states import State
 from ..words.timing import SECOND
-from .attempt import run_attempt
-from .decisions import DeleteMessage, KeepMessage
+from .decisions import LOOK_AGAIN, DeleteMessage, KeepMessage, RunAttempt
 
 if TYPE_CHECKING:
     from ..words.ports import Delivery, World
     from ..words.writes import Key
-    from .attempt import Worker
-    from .decisions import Decision
+    from .decisions import Decision, Finding
+    from .stopping import Worker
 
 MAX_LOOKS: Final = 5
 """How often a job that moves while it is looked at is looked at again."""
-LOOK_AGAIN: Final = 5
-"""Seconds until a message is tried again whose job could not be looked at."""
 
 
-def on_message(world: World, delivery: Delivery, worker: Worker) -> Decision:
-    """Run, resume, refuse or clean up the job a message points to.
+def find_out(world: World, delivery: Delivery, worker: Worker) -> Finding:
+    """What the job that a message points to needs: an attempt, which has begun then, or nothing.
 
-    Never raises for what the world does to it: a dependency that fails keeps the message.
+    Resumes, ends or cleans up the job where no attempt has to run. Raises Transient.
     """
     try:
         pointer = read_pointer(delivery.body)
@@ -52,11 +48,7 @@ def on_message(world: World, delivery: Delivery, worker: Worker) -> Decision:
         world.telemetry.count(Metric.UNREADABLE_MESSAGES)
         world.telemetry.log("message_unreadable", message_id=delivery.message_id, why=str(error))
         return DeleteMessage("unreadable")
-    try:
-        return _Look(world, delivery, worker, pointer).decide()
-    except Transient as error:
-        world.telemetry.log("message_kept", job_id=pointer.job_id, why=str(error))
-        return KeepMessage("dependency", LOOK_AGAIN)
+    return _Look(world, delivery, worker, pointer).find_out()
 
 
 class _Moved(Exception):
@@ -72,7 +64,7 @@ class _Look:
     worker: Worker
     pointer: Pointer
 
-    def decide(self) -> Decision:
+    def find_out(self) -> Finding:
         for _ in range(MAX_LOOKS):
             item = retry_transient(self.world, lambda: self.world.store.get(self._key))
             if item is None:
@@ -97,7 +89,7 @@ class _Look:
     def _key(self) -> Key:
         return control_table.job_key(self.pointer.job_id)
 
-    def _route(self, job: Job) -> Decision:
+    def _route(self, job: Job) -> Finding:
         match job.state:
             case State.SUCCEEDED | State.FAILED | State.CANCELLED:
                 return self._finished(job)
@@ -116,7 +108,7 @@ class _Look:
         clean_up(self.world, job)
         return DeleteMessage("finished")
 
-    def _queued(self, job: Job) -> Decision:
+    def _queued(self, job: Job) -> Finding:
         if job.held:
             return DeleteMessage("held: admission sends a new message")
         if job.lane is not self.pointer.lane:
@@ -126,7 +118,7 @@ class _Look:
             return KeepMessage("waiting for retry", -(-wait // SECOND))
         return self._begin(job, None)
 
-    def _active(self, job: Job) -> Decision:
+    def _active(self, job: Job) -> Finding:
         lease = retry_transient(self.world, lambda: read_lease(self.world, job))
         if lease is None or lease.job_id != job.id:
             return self._superseded(job)
@@ -149,11 +141,7 @@ class _Look:
         )
         self._log("redelivery_extended", job)
         try:
-            execute(
-                self.world,
-                store_receipt(job, self.delivery.receipt),
-                applied=lambda: False,
-            )
+            execute(self.world, store_receipt(job, self.delivery.receipt))
         except Rejected:
             raise _Moved from None
         return KeepMessage("held by live owner", self.world.timing.lane(job.lane).visibility)
@@ -167,31 +155,26 @@ class _Look:
             raise _Moved  # nobody takes a pausing job's subject
         return self._end(job, Ending(State.FAILED, EndReason.SUPERSEDED, owns_lease=False))
 
-    def _begin(self, job: Job, expired: Lease | None) -> Decision:
+    def _begin(self, job: Job, expired: Lease | None) -> Finding:
         if job.attempt >= self.world.timing.lane(job.lane).max_attempts:
             ending = Ending(State.FAILED, EndReason.ATTEMPTS_EXHAUSTED, expired=expired)
             return self._end(job, ending)
-        transaction, begun = begin_attempt(
+        transition = begin_attempt(
             self.world,
             job,
             worker=self.worker.name,
             receipt=self.delivery.receipt,
             expired=expired,
         )
-
-        def applied() -> bool:
-            now = read_job(self.world, job.id)
-            return now is not None and now.fence == begun.fence and now.worker == begun.worker
-
         try:
-            execute(self.world, transaction, applied)
+            execute(self.world, transition.transaction)
         except Rejected as rejected:
             return self._not_begun(job, rejected)
-        self._measure_start(job, begun)
-        publish_now(self.world, transaction)
-        return run_attempt(self.world, begun, self.delivery, self.worker)
+        self._measure_start(job, transition.after)
+        publish_now(self.world, transition.transaction)
+        return RunAttempt(transition.after)
 
-    def _not_begun(self, job: Job, rejected: Rejected) -> Decision:
+    def _not_begun(self, job: Job, rejected: Rejected) -> Finding:
         if LEASE not in rejected.reasons:
             raise _Moved from rejected
         lease = retry_transient(self.world, lambda: read_lease(self.world, job))

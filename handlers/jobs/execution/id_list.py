@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from ..selection.dedupe import DistinctIds
 from ..selection.id_sources import filter_of, lines, query_port, upload_ids
 from ..selection.upload_parser import BadUpload
-from ..storage.control_table import read_job
 from ..storage.transaction import Rejected, execute, retry_transient
 from ..transitions.chunk_commit import id_list_written
 from ..transitions.conditions import LEASE
@@ -117,16 +116,15 @@ class _Preparation:
         still_running(self.world, self.job)
 
     def _keep(self, prepared: Job, name: str) -> None:
-        transaction = id_list_written(
-            self.job, payload=name, total=prepared.total or 0, duplicates=prepared.duplicates
+        written = id_list_written(
+            self.world,
+            self.job,
+            payload=name,
+            total=prepared.total or 0,
+            duplicates=prepared.duplicates,
         )
-
-        def applied() -> bool:
-            now = read_job(self.world, self.job.id)
-            return now is not None and now.payload == name
-
         try:
-            execute(self.world, transaction, applied)
+            execute(self.world, written.transaction)
         except Rejected as rejected:
             if LEASE in rejected.reasons:
                 raise OwnershipLost from rejected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -29,6 +30,18 @@ class StopReason(StrEnum):
     """The message nears its visibility cap or its last receive: go on with a fresh one."""
     LOST = "lost"
     """The lease could not be kept."""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What the rules need to know of the process they run in."""
+
+    name: str
+    """Unique per delivery: an attempt whose beginning got no reply is known by it."""
+    stopping: Callable[[], bool] = lambda: False
+    """True when the process was asked to end."""
+    deadline: int | None = None
+    """When the process will be killed (ms), if that is known."""
 
 
 @dataclass(frozen=True)

@@ -65,16 +65,11 @@ def admit_if_free(world: World, job: Job) -> None:
 
 
 def _admit(world: World, job: Job) -> bool:
-    transaction, after = admit_job(world, job)
-
-    def applied() -> bool:
-        now = read_job(world, job.id)
-        return now is not None and not now.held and now.dispatches == after.dispatches
-
+    transition = admit_job(world, job)
     try:
-        execute(world, transaction, applied)
+        execute(world, transition.transaction)
     except Rejected as rejected:
         return SLOTS not in rejected.reasons
-    send_dispatch(world, after)
-    publish_now(world, transaction)
+    send_dispatch(world, transition.after)
+    publish_now(world, transition.transaction)
     return True

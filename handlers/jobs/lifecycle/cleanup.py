@@ -8,6 +8,7 @@ from ..storage import control_table
 from ..storage.control_table import read_lease
 from ..storage.transaction import Rejected, Transaction, execute, retry_transient
 from ..transitions.conditions import JOB, LEASE
+from ..transitions.job_update import job_update
 from ..words.writes import Equals, Update
 
 if TYPE_CHECKING:
@@ -25,18 +26,11 @@ def clean_up(world: World, job: Job) -> None:
     if job.payload is not None:
         name = job.payload
         retry_transient(world, lambda: world.payloads.delete(name))
-    done = Transaction(
-        "cleaned_up",
-        {
-            JOB: Update(
-                control_table.job_key(job.id),
-                remove=("cleanup", *control_table.NOT_DUE),
-                when=(Equals("state", job.state.value), Equals("fence", job.fence)),
-            )
-        },
-    )
+    after = job.model_copy(update={"cleanup": False})
+    as_read = (Equals("state", job.state.value), Equals("fence", job.fence))
+    done = Transaction("cleaned_up", {JOB: job_update(world, job, after, when=as_read)})
     try:
-        execute(world, done, applied=lambda: False)
+        execute(world, done)
     except Rejected:
         # A retry was asked for meanwhile; it needs no clean-up any more.
         world.telemetry.log("clean_up_overtaken", job_id=job.id, tenant=job.tenant)
@@ -62,6 +56,6 @@ def release_if_held(world: World, job: Job) -> None:
         },
     )
     try:
-        execute(world, release, applied=lambda: False)
+        execute(world, release)
     except Rejected:
         world.telemetry.log("release_overtaken", job_id=job.id, tenant=job.tenant)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ..storage.control_table import read_job, read_lease
 from ..storage.transaction import Rejected, execute, retry_transient
 from ..transitions.enqueue import first_fence, queued_job, requeue_job
-from ..transitions.finish import Ending, replace_state
+from ..transitions.finish import Ending
 from ..transitions.pause import request_stop
 from ..transitions.quotas import ACTIVE, SLOTS, active_limit
 from ..words.errors import Transient
@@ -184,22 +184,10 @@ def _requeue(world: World, job: Job, lease: Lease | None, fresh: Job | None = No
 
 
 def _write_requeue(world: World, job: Job, after: Job, lease: Lease | None) -> None:
-    def applied() -> bool:
-        now = read_job(world, job.id)
-        return (
-            now is not None
-            and now.state not in {job.state, State.CANCELLED}
-            and now.fence >= after.fence
-            and now.dispatches >= after.dispatches
-        )
-
-    execute(world, requeue_job(world, job, after, lease), applied)
+    execute(world, requeue_job(world, job, after, lease).transaction)
 
 
 def _ask(world: World, job: Job, state: State) -> Job:
-    def applied() -> bool:
-        now = read_job(world, job.id)
-        return now is not None and now.state is state and now.fence == job.fence
-
-    execute(world, request_stop(job, state), applied)
-    return replace_state(job, state)
+    transition = request_stop(world, job, state)
+    execute(world, transition.transaction)
+    return transition.after

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..events.rows import publish_now
-from ..storage.control_table import read_job
 from ..storage.transaction import Rejected, execute
-from ..transitions.finish import Ending, cleanup_left, finish_job, replace_state
+from ..transitions.finish import Ending, finish_job
 from ..transitions.pause import pause_transaction
 from ..transitions.quotas import SLOTS
 from ..words.errors import Transient
@@ -22,7 +21,7 @@ from .admission import admit_held
 from .cleanup import clean_up
 
 if TYPE_CHECKING:
-    from ..storage.transaction import Transaction
+    from ..storage.transaction import Transition
     from ..words.job import Lease
     from ..words.ports import World
 
@@ -46,17 +45,17 @@ def end_job(world: World, job: Job, ending: Ending) -> Job:
     """
     others_wait = False
     try:
-        transaction = _end(world, job, ending, unless_held=True)
+        transition = _end(world, job, ending, unless_held=True)
     except Rejected as rejected:
         if set(rejected.reasons) != {SLOTS}:
             raise
         others_wait = True
-        transaction = _end(world, job, ending, unless_held=False)
-    ended = _ended_job(world, job, ending)
+        transition = _end(world, job, ending, unless_held=False)
+    ended = transition.after
     _measure(world, ended)
     if others_wait:
         admit_held(world, job.tenant, job.lane)
-    publish_now(world, transaction)
+    publish_now(world, transition.transaction)
     try:
         clean_up(world, ended)
     except Transient as error:
@@ -65,16 +64,10 @@ def end_job(world: World, job: Job, ending: Ending) -> Job:
     return ended.model_copy(update={"cleanup": False})
 
 
-def _end(world: World, job: Job, ending: Ending, *, unless_held: bool) -> Transaction:
-    transaction = finish_job(world, job, ending, unless_held=unless_held)
-
-    def applied() -> bool:
-        now = read_job(world, job.id)
-        states = {ending.state, ending.settles_to}
-        return now is not None and now.state in states and now.fence == job.fence
-
-    execute(world, transaction, applied)
-    return transaction
+def _end(world: World, job: Job, ending: Ending, *, unless_held: bool) -> Transition:
+    transition = finish_job(world, job, ending, unless_held=unless_held)
+    execute(world, transition.transaction)
+    return transition
 
 
 def pause_job(world: World, job: Job, expired: Lease | None = None) -> Job:
@@ -83,32 +76,11 @@ def pause_job(world: World, job: Job, expired: Lease | None = None) -> Job:
     expired: the lease as read, when nobody is running the job any more. Returns the job as it is
     afterwards. Raises Rejected when it was moved meanwhile, Transient when nothing was written.
     """
-    transaction, after = pause_transaction(job, expired)
-
-    def applied() -> bool:
-        now = read_job(world, job.id)
-        return now is not None and now.state is State.PAUSED and now.fence == after.fence
-
-    execute(world, transaction, applied)
+    transition = pause_transaction(world, job, expired)
+    execute(world, transition.transaction)
     if job.has_slot:
         admit_held(world, job.tenant, job.lane)
-    return after
-
-
-def _ended_job(world: World, job: Job, ending: Ending) -> Job:
-    return job.model_copy(
-        update={
-            "state": ending.state,
-            "end_reason": ending.reason,
-            "message": ending.message,
-            "finished_at": world.runtime.now() if ending.state.terminal else None,
-            "has_slot": False,
-            "worker": None,
-            "receipt": None,
-            "waiting_reason": None,
-            "cleanup": cleanup_left(replace_state(job, ending.for_good)),
-        }
-    )
+    return transition.after
 
 
 def _measure(world: World, job: Job) -> None:

@@ -112,7 +112,7 @@ class Recovery:
             add={"tries": 1},
             when=(Equals(Index.DUE.sk, at),),
         )
-        execute(world, Transaction("claim_dispatch", {JOB: claim}), applied=lambda: False)
+        execute(world, Transaction("claim_dispatch", {JOB: claim}))
         lane = Lane(str(row["lane"]))
         job_id = str(row["job_id"])
         world.telemetry.duration(Metric.OLDEST_DISPATCH, late, lane=lane)
@@ -175,7 +175,7 @@ class Recovery:
         )
         # Admitting it has moved that time already.
         with suppress(Rejected):
-            execute(world, Transaction("look_later", {LEASE: later}), applied=lambda: False)
+            execute(world, Transaction("look_later", {LEASE: later}))
         return admitted > 0
 
     def _is_due(self, item: Item) -> bool:
@@ -207,16 +207,11 @@ class Recovery:
         return job.attempt >= self.world.timing.lane(job.lane).max_attempts
 
     def _again(self, job: Job, lease: Lease) -> bool:
-        transaction, after = dispatch_again(self.world, job, lease)
-
-        def applied() -> bool:
-            now = read_job(self.world, job.id)
-            return now is not None and now.dispatches >= after.dispatches
-
-        execute(self.world, transaction, applied)
+        transition = dispatch_again(self.world, job, lease)
+        execute(self.world, transition.transaction)
         self.world.telemetry.count(Metric.JOBS_REDISPATCHED, lane=job.lane, operation=job.operation)
         self._log("dispatched_again", job_id=job.id, tenant=job.tenant, state=job.state.value)
-        send_dispatch(self.world, after)
+        send_dispatch(self.world, transition.after)
         return True
 
     def _free(self, key: Key, lease: Item) -> bool:
@@ -227,7 +222,7 @@ class Recovery:
             remove=("job_id", "expires_at", *control_table.NOT_DUE),
             when=(as_stored(lease, "job_id"), as_stored(lease, "fence")),
         )
-        execute(self.world, Transaction("free_orphan", {LEASE: free}), applied=lambda: False)
+        execute(self.world, Transaction("free_orphan", {LEASE: free}))
         self._log("orphan_freed", job_id=lease["job_id"], lease=key.pk)
         return True
 

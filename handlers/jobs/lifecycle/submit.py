@@ -191,14 +191,11 @@ class _Submission:
 
     def _try(self, placed: Job, transaction: Transaction) -> Created | Rejected:
         try:
-            execute(self.world, transaction, applied=self._exists)
+            execute(self.world, transaction)
         except Rejected as rejected:
             return rejected
         self.written = transaction
         return Created(placed)
-
-    def _exists(self) -> bool:
-        return read_job(self.world, self.job.id) is not None
 
     def _answer(self, rejected: Rejected) -> SubmitResult | Rejected:
         """What a refusal means, and the next try."""

@@ -23,6 +23,8 @@ from ..words.writes import Check, Equals, Index, Update, as_stored
 from .admission import admit_held
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..words.ports import World
     from ..words.writes import Condition, Item, Key, When, Write
 
@@ -140,8 +142,8 @@ class _UndecodableJob:
             writes[LEASE] = Update(key, remove=EXPIRY, when=when) if pausing else Check(key, when)
         writes |= _counts(self.item, state, after)
         writes |= self._told(after, ended) if ended else {}
-        transaction = Transaction("bury", writes)
-        if not self._carry_out(transaction, after):
+        transaction = Transaction("bury", writes, self._is_now(after))
+        if not self._execute(transaction):
             return False
         tenant, lane = self.item.get("tenant"), _lane(self.item)
         if SLOTS in writes and isinstance(tenant, str) and lane:
@@ -195,19 +197,19 @@ class _UndecodableJob:
                 when=self.lease.mine,
             ),
         }
-        return self._carry_out(Transaction("release", writes), None)
+        return self._execute(Transaction("release", writes))
 
-    def _carry_out(self, transaction: Transaction, after: State | None) -> bool:
-        def applied() -> bool:
-            item = self.world.store.get(control_table.job_key(self.job_id))
-            return after is not None and item is not None and item.get("state") == after.value
-
+    def _execute(self, transaction: Transaction) -> bool:
         try:
-            execute(self.world, transaction, applied)
+            execute(self.world, transaction)
         except Rejected as rejected:
             self.world.telemetry.log("burial_overtaken", job_id=self.job_id, why=str(rejected))
             return False
         return True
+
+    def _is_now(self, state: State) -> Callable[[World], bool]:
+        key = control_table.job_key(self.job_id)
+        return lambda world: (world.store.get(key) or {}).get("state") == state.value
 
 
 def _state(item: Item) -> State | None:

@@ -116,14 +116,24 @@ def held(job: Job) -> dict[str, Value]:
 # --- jobs and leases as items -----------------------------------------------------------------
 
 
-def job_item(job: Job) -> dict[str, Value]:
-    """All attributes of a new job's item."""
-    item = stored(job.model_dump(mode="python"))
-    item[Index.BY_TENANT.pk] = tenant_partition(job.tenant)
-    item[Index.BY_TENANT.sk] = job.id
+def job_item(world: World, job: Job) -> dict[str, Value]:
+    """All attributes of a job's item."""
+    return {**stored(job.model_dump(mode="python")), **beside_fields(world, job)}
+
+
+def beside_fields(world: World, job: Job) -> dict[str, Value]:
+    """What a job's item has besides the job's fields: where indexes find it, and when it goes."""
+    attributes: dict[str, Value] = {
+        Index.BY_TENANT.pk: tenant_partition(job.tenant),
+        Index.BY_TENANT.sk: job.id,
+    }
     if job.held:
-        item |= held(job)
-    return item
+        attributes |= held(job)
+    if job.cleanup:
+        attributes |= due(CLEANUP, job.id, job.created_at, world.due_shards)
+    if job.finished_at is not None:
+        attributes["expires_at_seconds"] = world.timing.history_ends(job.finished_at)
+    return attributes
 
 
 def stored(attributes: Mapping[str, object]) -> dict[str, Value]:

@@ -1,4 +1,4 @@
-"""A transaction, and executing it until its outcome is known."""
+"""A transaction, the job it leads to, and executing it until its outcome is known."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from ..words.errors import FairlaneError, OutcomeUnknown, Refused, Transient, Why
 from ..words.timing import backoff_ms
+from .control_table import read_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..words.errors import Reason
+    from ..words.job import Job
     from ..words.ports import World
     from ..words.writes import Write
 
@@ -23,6 +25,41 @@ CAP: Final = 2.0
 CONTENTION: Final = frozenset({Why.CONFLICT, Why.THROTTLED})
 
 T = TypeVar("T")
+
+
+def not_known(world: World) -> bool:  # noqa: ARG001  asked like any other
+    """Nothing tells afterwards: the caller may as well write it again, or find it refused."""
+    return False
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """Writes that happen together or not at all."""
+
+    action: str
+    writes: Mapping[str, Write]
+    """By role, in the order they are sent."""
+    applied: Callable[[World], bool] = not_known
+    """Reads whether it has taken effect; asked after a lost reply, and after a refusal that may be
+    the answer to our own earlier try. Raises Transient, Undecodable."""
+
+
+@dataclass(frozen=True)
+class Transition:
+    """A transaction, and the job as it is once that has taken effect."""
+
+    transaction: Transaction
+    after: Job
+
+
+def job_is(job_id: str, holds: Callable[[Job], bool]) -> Callable[[World], bool]:
+    """For ``Transaction.applied``: the stored job exists and this holds of it."""
+
+    def applied(world: World) -> bool:
+        job = read_job(world, job_id)
+        return job is not None and holds(job)
+
+    return applied
 
 
 class Rejected(FairlaneError):
@@ -38,13 +75,11 @@ class Indeterminate(Transient):
     """Replies were lost, and whether the transaction took effect could not be read."""
 
 
-def execute(world: World, transaction: Transaction, applied: Callable[[], bool]) -> None:
-    """Write it once, and know that it was.
+def execute(world: World, transaction: Transaction) -> None:
+    """Write the transaction once, and know that it was written.
 
-    applied: reads whether the transaction has taken effect; asked after a lost reply, and after a
-    refusal that may be the answer to our own earlier try. Contention is retried with jitter.
-    Raises Rejected (nothing written), Transient when it could not be written in a few tries, or
-    Unsettled when it can't be known.
+    Contention is retried with jitter. Raises Rejected (nothing written), Transient when it could
+    not be written in a few tries, or Indeterminate when it cannot be known.
     """
     roles = list(transaction.writes)
     unsure = False
@@ -58,12 +93,12 @@ def execute(world: World, transaction: Transaction, applied: Callable[[], bool])
             asked = error.retry_after_ms
         except Refused as refused:
             if not refused.only_contention:
-                if unsure and _was_applied(world, transaction, applied):
+                if unsure and _was_applied(world, transaction):
                     return
                 raise Rejected(transaction.action, _by_role(roles, refused)) from refused
         else:
             return
-        if unsure and _was_applied(world, transaction, applied):
+        if unsure and _was_applied(world, transaction):
             return
         back_off(world, attempt, asked)
     if unsure:
@@ -71,9 +106,9 @@ def execute(world: World, transaction: Transaction, applied: Callable[[], bool])
     raise Transient(f"{transaction.action}: no clear answer after {TRIES} tries")
 
 
-def _was_applied(world: World, transaction: Transaction, applied: Callable[[], bool]) -> bool:
+def _was_applied(world: World, transaction: Transaction) -> bool:
     try:
-        return retry_transient(world, applied)
+        return retry_transient(world, lambda: transaction.applied(world))
     except Transient as error:
         # Transient would say that nothing was written.
         raise Indeterminate(f"{transaction.action}: replies lost, and cannot be read") from error
@@ -103,10 +138,3 @@ def _by_role(roles: list[str], refused: Refused) -> dict[str, Reason]:
         for role, reason in zip(roles, refused.reasons, strict=False)
         if reason and reason.why not in CONTENTION
     }
-
-
-@dataclass(frozen=True)
-class Transaction:
-    action: str
-    writes: Mapping[str, Write]
-    """By role, in the order they are sent."""

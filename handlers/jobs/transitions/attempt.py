@@ -6,25 +6,24 @@ from typing import TYPE_CHECKING
 
 from ..events.rows import event_rows
 from ..storage import control_table
-from ..storage.transaction import Transaction
+from ..storage.transaction import Transaction, Transition, job_is
 from ..words.event import EventType
 from ..words.job import Job, Lease
 from ..words.states import State
 from ..words.timing import ms
 from ..words.writes import Equals, Update
-from .conditions import JOB, LEASE, expiry_as_read, job_as_read, move_state, owns_lease
+from .conditions import JOB, LEASE, expiry_as_read, job_as_read, owns_lease
+from .job_update import job_update
 
 if TYPE_CHECKING:
     from ..words.ports import World
     from ..words.writes import Value
 
-# --- the life of an attempt -------------------------------------------------------------------
-
 
 def begin_attempt(
     world: World, job: Job, *, worker: str, receipt: str, expired: Lease | None
-) -> tuple[Transaction, Job]:
-    """Start an attempt; returns the job as it is afterwards.
+) -> Transition:
+    """Start an attempt.
 
     expired: the lease as read, when a RUNNING job is resumed. Closes: two deliveries beginning
     the same job (one sees the other's attempt), a beat that arrives late, a cancel in between.
@@ -47,17 +46,17 @@ def begin_attempt(
         set={"fence": begun.fence, **_lease_until(world, begun, now)},
         when=(*owns_lease(job), *expiry_as_read(expired)),
     )
-    changed = ("attempt", "fence", "worker", "receipt", "started_at")
-    update = move_state(
-        job,
-        State.RUNNING,
-        set_=control_table.stored({name: getattr(begun, name) for name in changed}),
-        remove=("retry_at", "waiting_reason"),
-        when=job_as_read(job),
-    )
     first = job.started_at is None
-    told = event_rows(world, begun, EventType.STARTED) if first else {}
-    return Transaction("begin", {LEASE: lease, JOB: update, **told}), begun
+    transaction = Transaction(
+        "begin",
+        {
+            LEASE: lease,
+            JOB: job_update(world, job, begun, when=job_as_read(job)),
+            **(event_rows(world, begun, EventType.STARTED) if first else {}),
+        },
+        job_is(job.id, lambda now: now.fence == begun.fence and now.worker == begun.worker),
+    )
+    return Transition(transaction, begun)
 
 
 def renew_lease(world: World, job: Job) -> Transaction:

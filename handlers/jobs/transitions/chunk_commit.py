@@ -5,45 +5,43 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..storage import control_table
-from ..storage.transaction import Transaction
-from ..words.job import Job
+from ..storage.transaction import Transaction, Transition, job_is
 from ..words.states import State
-from ..words.writes import Check, Equals, Missing, Put, Update
+from ..words.writes import Check, Equals, Missing, Put
 from .conditions import EFFECT, JOB, LEASE, OUTCOMES, owns_lease
+from .job_update import job_update
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..words.job import Counts, IdCursor
+    from ..words.job import Job
+    from ..words.ports import World
     from ..words.writes import Item, When, Write
 
 
 def commit_chunk(
+    world: World,
     job: Job,
+    after: Job,
     *,
-    position: int,
-    cursor: IdCursor,
-    counts: Counts,
     records: Sequence[Write],
     outcomes: Item | None,
     effect: Put | None = None,
 ) -> Transaction:
     """Change the records of one chunk and move the checkpoint past them, or do neither.
 
-    position, cursor: the checkpoint afterwards. Closes: a replaced worker writing late (lease), a
-    chunk applied twice and a cancelled job that goes on (job), a record changed by somebody else
-    since it was read (record).
+    after: the job with its checkpoint and counts moved on. Closes: a replaced worker writing late
+    (lease), a chunk applied twice and a cancelled job that goes on (job), a record changed by
+    somebody else since it was read (record).
     """
     writes: dict[str, Write] = {
-        LEASE: Check(control_table.lease_key(job.tenant, job.subject), when=owns_lease(job)),
-        JOB: Update(
-            control_table.job_key(job.id),
-            set={"position": position, "cursor": cursor, "committed_fence": job.fence},
-            add={
-                **{name: count for name, count in counts.model_dump().items() if count},
-                **({"effects_open": 1} if effect else {}),
-            },
+        LEASE: _lease_check(job),
+        JOB: job_update(
+            world,
+            job,
+            after,
             when=(Equals("state", State.RUNNING.value), Equals("position", job.position)),
+            beside={"committed_fence": job.fence},
         ),
     }
     writes |= {record_role(index): write for index, write in enumerate(records)}
@@ -51,40 +49,48 @@ def commit_chunk(
         writes[OUTCOMES] = Put(control_table.outcome_key(job.id, job.position), outcomes)
     if effect is not None:
         writes[EFFECT] = effect
-    return Transaction("commit_chunk", writes)
+    committed = job_is(
+        job.id, lambda now: now.fence == after.fence and now.position >= after.position
+    )
+    return Transaction("commit_chunk", writes, committed)
 
 
 def record_role(index: int) -> str:
     return f"record {index}"
 
 
-def id_list_written(job: Job, *, payload: str, total: int, duplicates: int) -> Transaction:
+def id_list_written(
+    world: World, job: Job, *, payload: str, total: int, duplicates: int
+) -> Transition:
     """The job's id list is complete; from here on it is what the job walks.
 
     Closes: a replaced worker's list coming late (lease), two lists for one job (payload), a job
     that was cancelled or paused meanwhile (state).
     """
-    update = Update(
-        control_table.job_key(job.id),
-        set={"payload": payload, "total": total, "duplicates": duplicates},
-        when=(*_running(job), Missing("payload")),
-    )
-    check = Check(control_table.lease_key(job.tenant, job.subject), when=owns_lease(job))
-    return Transaction("list_written", {LEASE: check, JOB: update})
+    after = job.model_copy(update={"payload": payload, "total": total, "duplicates": duplicates})
+    update = job_update(world, job, after, when=(*_running(job), Missing("payload")))
+    written = job_is(job.id, lambda now: now.payload == payload)
+    writes: dict[str, Write] = {LEASE: _lease_check(job), JOB: update}
+    return Transition(Transaction("list_written", writes, written), after)
 
 
-def total_known(job: Job) -> Transaction:
+def total_known(world: World, job: Job) -> Transition:
     """A walk whose length nobody knew has come to its end.
 
     Closes: a replaced worker calling the end too early (lease, position).
     """
-    update = Update(
-        control_table.job_key(job.id),
-        set={"total": job.position},
-        when=(*_running(job), Equals("position", job.position)),
-    )
-    check = Check(control_table.lease_key(job.tenant, job.subject), when=owns_lease(job))
-    return Transaction("total_known", {LEASE: check, JOB: update})
+    after = job.model_copy(update={"total": job.position})
+    when = (*_running(job), Equals("position", job.position))
+    known = job_is(job.id, lambda now: now.total == job.position)
+    writes: dict[str, Write] = {
+        LEASE: _lease_check(job),
+        JOB: job_update(world, job, after, when=when),
+    }
+    return Transition(Transaction("total_known", writes, known), after)
+
+
+def _lease_check(job: Job) -> Check:
+    return Check(control_table.lease_key(job.tenant, job.subject), when=owns_lease(job))
 
 
 def _running(job: Job) -> When:

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ..storage import control_table
 from ..words.job import Job, Lease
-from ..words.states import State, reason_for
-from ..words.writes import Equals, Update
+from ..words.writes import Equals
 
 if TYPE_CHECKING:
-    from ..words.writes import Item, When
+    from ..words.writes import When
 
 LEASE: Final = "lease"
 JOB: Final = "job"
 DISPATCH: Final = "dispatch"
 OUTCOMES: Final = "outcomes"
 EFFECT: Final = "effect"
-
-# --- conditions that several transactions share -----------------------------------------------
 
 
 def owns_lease(job: Job) -> When:
@@ -45,24 +41,3 @@ def expiry_as_read(lease: Lease | None) -> When:
     if lease is None:
         return ()
     return (Equals("expires_at", lease.expires_at),)
-
-
-# --- parts ------------------------------------------------------------------------------------
-
-
-def move_state(
-    job: Job,
-    state: State,
-    *,
-    set_: Item | None = None,
-    remove: tuple[str, ...] = (),
-    when: When = (),
-) -> Update:
-    """The only way a job's state changes. Raises IllegalTransition for an edge that isn't one."""
-    reason_for(job.state, state)
-    return Update(
-        control_table.job_key(job.id),
-        set={"state": state.value, **(set_ or {})},
-        remove=remove,
-        when=when,
-    )

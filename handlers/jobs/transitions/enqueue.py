@@ -9,39 +9,21 @@ from typing import TYPE_CHECKING, Final
 
 from ..events.rows import event_rows
 from ..storage import control_table
-from ..storage.transaction import Transaction
+from ..storage.transaction import Transaction, Transition, job_is
 from ..words.event import EventType
 from ..words.job import Job, Waiting
-from ..words.states import State, reason_for
+from ..words.states import State
 from ..words.timing import ms
 from ..words.writes import AnyOf, Below, Equals, Missing, Put, Update
-from .conditions import DISPATCH, JOB, LEASE, job_as_read, move_state, owns_lease
+from .conditions import DISPATCH, JOB, LEASE, expiry_as_read, job_as_read, owns_lease
 from .idempotency import uniqueness_rows
+from .job_update import job_update
 from .quotas import admit_to_slot, count_active, take_slot
 
 if TYPE_CHECKING:
     from ..words.job import Lease
     from ..words.ports import World
     from ..words.writes import Value, When, Write
-
-
-def dispatch_row(world: World, job: Job) -> Put:
-    """The outbox row: this job's message must be in its lane's queue.
-
-    Due after the fast path has had its chance.
-    """
-    at = max(world.runtime.now() + ms(world.timing.dispatch_grace), job.retry_at or 0)
-    return Put(
-        control_table.dispatch_key(job.id, job.dispatches),
-        {
-            "job_id": job.id,
-            "lane": job.lane.value,
-            "tenant": job.tenant,
-            "tries": 0,
-            **control_table.due(control_table.DISPATCH, job.id, at, world.due_shards),
-        },
-    )
-
 
 MAX_DOUBLINGS: Final = 5
 
@@ -64,6 +46,7 @@ def queued_job(world: World, job: Job, *, held: bool) -> Job:
             "admitted_at": None if held else world.runtime.now(),
             "has_slot": not held,
             "dispatches": job.dispatches + (0 if held else 1),
+            "message": "",
         }
     )
 
@@ -75,135 +58,138 @@ def create_job(world: World, job: Job) -> Transaction:
     twice, one active job more than the tenant may have, a job without a message or a message
     without a job, a request whose answer was lost making a second job after the first has ended.
     """
+    free = (Missing("job_id"), AnyOf((Missing("fence"), Below("fence", job.fence))))
     return Transaction(
         "create",
         {
-            LEASE: Update(
-                control_table.lease_key(job.tenant, job.subject),
-                set={"job_id": job.id, "fence": job.fence, **_watch_lease(world, job)},
-                remove=("expires_at",),
-                when=(Missing("job_id"), AnyOf((Missing("fence"), Below("fence", job.fence)))),
-            ),
-            JOB: Put(
-                control_table.job_key(job.id), control_table.job_item(job), when=(Missing("state"),)
-            ),
+            LEASE: subject_taken(world, job, when=free),
+            JOB: new_job_row(world, job),
             **take_slot(world, job),
             **count_active(world, job),
-            **_dispatch_if_admitted(world, job),
+            **first_dispatch(world, job),
             **uniqueness_rows(world, job),
             **event_rows(world, job, EventType.CREATED),
         },
+        job_is(job.id, lambda _: True),
     )
 
 
-def requeue_job(world: World, job: Job, after: Job, lease: Lease | None) -> Transaction:
+def requeue_job(world: World, job: Job, after: Job, lease: Lease | None) -> Transition:
     """FAILED or PAUSED to QUEUED, as ``after`` (``queued_job``).
 
     lease: the free lease as read, for a FAILED job, which takes the subject again; None for a
     PAUSED one, which still holds it. Closes: retry or resume asked for twice, a subject that
     somebody else took meanwhile.
     """
-    reason_for(job.state, State.QUEUED)
-    condition: When = (
+    mine_or_free = (
         owns_lease(job) if lease is None else (Missing("job_id"), Equals("fence", lease.fence))
     )
-    changed = (
-        "fence",
-        "attempt",
-        "retries",
-        "dispatches",
-        "admitted_at",
-        "waiting_reason",
-        "has_slot",
-        "total",
-    )
-    attributes = control_table.stored({name: getattr(after, name) for name in changed})
-    if after.held:
-        attributes |= control_table.held(after)
-    gone = tuple(n for n in changed if getattr(after, n) is None)
-    return Transaction(
+    transaction = Transaction(
         "requeue",
         {
-            LEASE: Update(
-                control_table.lease_key(job.tenant, job.subject),
-                set={"job_id": job.id, "fence": after.fence, **_watch_lease(world, after)},
-                remove=("expires_at",),
-                when=condition,
-            ),
-            JOB: move_state(
-                job,
-                State.QUEUED,
-                set_={**attributes, "message": ""},
-                remove=("end_reason", "finished_at", "expires_at_seconds", *gone),
-                when=job_as_read(job),
-            ),
+            LEASE: subject_taken(world, after, when=mine_or_free),
+            JOB: job_update(world, job, after, when=job_as_read(job)),
             **take_slot(world, after),
             # A paused job never stopped being active.
             **({} if job.state is State.PAUSED else count_active(world, after)),
-            **_dispatch_if_admitted(world, after),
+            **first_dispatch(world, after),
         },
+        job_is(
+            job.id,
+            lambda now: (
+                now.state not in {job.state, State.CANCELLED}
+                and now.fence >= after.fence
+                and now.dispatches >= after.dispatches
+            ),
+        ),
     )
+    return Transition(transaction, after)
 
 
-def admit_job(world: World, job: Job) -> tuple[Transaction, Job]:
+def admit_job(world: World, job: Job) -> Transition:
     """Give a held job the slot it waited for, and its dispatch.
 
     Closes: admitting it twice, or beyond the tenant's limit, or after it was cancelled.
     """
     after = queued_job(world, job, held=False)
-    writes: dict[str, Write] = {
-        LEASE: Update(
-            control_table.lease_key(job.tenant, job.subject),
-            set=_watch_lease(world, after),
-            when=owns_lease(job),
-        ),
-        JOB: Update(
-            control_table.job_key(job.id),
-            set={
-                "admitted_at": after.admitted_at,
-                "has_slot": True,
-                "dispatches": after.dispatches,
-            },
-            remove=("waiting_reason", *control_table.NOT_HELD),
-            when=(*job_as_read(job), Equals("waiting_reason", Waiting.TENANT_LIMIT.value)),
-        ),
-        **admit_to_slot(world, job),
-        **_dispatch_if_admitted(world, after),
-        **event_rows(world, after, EventType.ADMITTED),
-    }
-    return Transaction("admit", writes), after
+    held = (*job_as_read(job), Equals("waiting_reason", Waiting.TENANT_LIMIT.value))
+    transaction = Transaction(
+        "admit",
+        {
+            LEASE: _watched(world, after, when=owns_lease(job)),
+            JOB: job_update(world, job, after, when=held),
+            **admit_to_slot(world, job),
+            **first_dispatch(world, after),
+            **event_rows(world, after, EventType.ADMITTED),
+        },
+        job_is(job.id, lambda now: not now.held and now.dispatches == after.dispatches),
+    )
+    return Transition(transaction, after)
 
 
-def dispatch_again(world: World, job: Job, lease: Lease) -> tuple[Transaction, Job]:
+def dispatch_again(world: World, job: Job, lease: Lease) -> Transition:
     """A fresh message for a job whose message seems lost. A duplicate is harmless.
 
     Closes: two recovery runs dispatching the same job (both raise its dispatch number).
     """
     after = job.model_copy(update={"dispatches": job.dispatches + 1})
-    expiry: When = (
-        (Missing("expires_at"),)
-        if lease.expires_at is None
-        else (Equals("expires_at", lease.expires_at),)
-    )
-    return Transaction(
+    expiry = (Missing("expires_at"),) if lease.expires_at is None else expiry_as_read(lease)
+    transaction = Transaction(
         "dispatch_again",
         {
-            LEASE: Update(
-                control_table.lease_key(job.tenant, job.subject),
-                set=_watch_lease(world, after),
-                when=(*owns_lease(job), *expiry),
-            ),
-            JOB: Update(
-                control_table.job_key(job.id),
-                set={"dispatches": after.dispatches},
-                when=(*job_as_read(job), Equals("dispatches", job.dispatches)),
-            ),
+            LEASE: _watched(world, after, when=(*owns_lease(job), *expiry)),
+            JOB: job_update(world, job, after, when=job_as_read(job)),
             DISPATCH: dispatch_row(world, after),
         },
-    ), after
+        job_is(job.id, lambda now: now.dispatches >= after.dispatches),
+    )
+    return Transition(transaction, after)
 
 
 # --- parts ------------------------------------------------------------------------------------
+
+
+def new_job_row(world: World, job: Job) -> Put:
+    key = control_table.job_key(job.id)
+    return Put(key, control_table.job_item(world, job), when=(Missing("state"),))
+
+
+def subject_taken(world: World, job: Job, *, when: When) -> Update:
+    """The lease is the job's from here on, without an expiry."""
+    return Update(
+        control_table.lease_key(job.tenant, job.subject),
+        set={"job_id": job.id, "fence": job.fence, **_watch_lease(world, job)},
+        remove=("expires_at",),
+        when=when,
+    )
+
+
+def first_dispatch(world: World, job: Job) -> dict[str, Write]:
+    """A held job has none: admission writes it."""
+    return {} if job.held else {DISPATCH: dispatch_row(world, job)}
+
+
+def dispatch_row(world: World, job: Job) -> Put:
+    """The outbox row: this job's message must be in its lane's queue.
+
+    Due after the fast path has had its chance.
+    """
+    at = max(world.runtime.now() + ms(world.timing.dispatch_grace), job.retry_at or 0)
+    return Put(
+        control_table.dispatch_key(job.id, job.dispatches),
+        {
+            "job_id": job.id,
+            "lane": job.lane.value,
+            "tenant": job.tenant,
+            "tries": 0,
+            **control_table.due(control_table.DISPATCH, job.id, at, world.due_shards),
+        },
+    )
+
+
+def _watched(world: World, job: Job, *, when: When) -> Update:
+    key = control_table.lease_key(job.tenant, job.subject)
+    return Update(key, set=_watch_lease(world, job), when=when)
 
 
 def _watch_lease(world: World, job: Job) -> dict[str, Value]:
@@ -216,7 +202,3 @@ def _watch_lease(world: World, job: Job) -> dict[str, Value]:
         "subject": job.subject,
         **control_table.due(control_table.LEASE, job.id, at, world.due_shards),
     }
-
-
-def _dispatch_if_admitted(world: World, job: Job) -> dict[str, Write]:
-    return {} if job.held else {DISPATCH: dispatch_row(world, job)}

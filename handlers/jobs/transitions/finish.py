@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 from ..events.rows import event_rows
 from ..storage import control_table
-from ..storage.transaction import Transaction
+from ..storage.transaction import Transaction, Transition, job_is
 from ..words.event import EventType
 from ..words.job import EndReason, Job, Lease, Waiting
 from ..words.states import State
 from ..words.writes import Equals, Update
-from .conditions import JOB, LEASE, expiry_as_read, job_as_read, move_state, owns_lease
+from .conditions import JOB, LEASE, expiry_as_read, job_as_read, owns_lease
+from .job_update import job_update
 from .quotas import NOBODY_HELD, return_slot, uncount_active
 
 if TYPE_CHECKING:
     from ..words.ports import World
-    from ..words.writes import Value, When, Write
+    from ..words.writes import When, Write
 
 DONE_WITH_PAYLOAD: Final = frozenset({State.SUCCEEDED, State.CANCELLED})
 
@@ -43,13 +44,14 @@ class Ending:
         return self.settles_to or self.state
 
 
-def finish_job(world: World, job: Job, ending: Ending, *, unless_held: bool = False) -> Transaction:
+def finish_job(world: World, job: Job, ending: Ending, *, unless_held: bool = False) -> Transition:
     """Bring the job to its end (or to SETTLING), free its subject and its slot.
 
     unless_held: refuse when a job of the tenant waits for a slot, so the caller learns of it.
     Closes: ending twice (the slot would be given back twice), ending what somebody else resumed,
     succeeding while effects are open.
     """
+    ended = _ended(world, job, ending)
     writes: dict[str, Write] = {}
     if ending.owns_lease:
         writes[LEASE] = Update(
@@ -57,50 +59,36 @@ def finish_job(world: World, job: Job, ending: Ending, *, unless_held: bool = Fa
             remove=("job_id", "expires_at", *control_table.NOT_DUE),
             when=(*owns_lease(job), *expiry_as_read(ending.expired)),
         )
-    only_parked = ending.state is State.SETTLING and job.effects_open == 0
-    gone = () if only_parked else ("waiting_reason",)
-    writes[JOB] = move_state(
-        job,
-        ending.state,
-        set_={"message": ending.message, "has_slot": False, **_end_attributes(world, job, ending)},
-        remove=("worker", "receipt", "retry_at", *gone, *control_table.NOT_HELD),
-        when=(
-            *job_as_read(job),
-            Equals("position", job.position),
-            *_effects_as_judged(job, ending),
-        ),
-    )
+    position = Equals("position", job.position)
+    when = (*job_as_read(job), position, *_effects_as_judged(job, ending))
+    writes[JOB] = job_update(world, job, ended, when=when)
     writes |= return_slot(job, when=NOBODY_HELD if unless_held else ())
     writes |= uncount_active(job)
-    if ending.state.terminal:
-        writes |= event_rows(world, _ended_job(world, job, ending), EventType.ENDED)
-    return Transaction(f"end_{ending.state.value.lower()}", writes)
+    if ended.state.terminal:
+        writes |= event_rows(world, ended, EventType.ENDED)
+    states = {ending.state, ending.settles_to}
+    written = job_is(job.id, lambda now: now.state in states and now.fence == job.fence)
+    return Transition(Transaction(f"end_{ended.state.value.lower()}", writes, written), ended)
 
 
-def _ended_job(world: World, job: Job, ending: Ending) -> Job:
+def _ended(world: World, job: Job, ending: Ending) -> Job:
+    settling = ending.state is State.SETTLING
+    only_parked = settling and job.effects_open == 0
     return job.model_copy(
         update={
             "state": ending.state,
             "end_reason": ending.reason,
-            "finished_at": world.runtime.now(),
-            "waiting_reason": None,
+            "settles_to": ending.settles_to,
+            "message": ending.message,
+            "finished_at": None if settling else world.runtime.now(),
+            "has_slot": False,
+            "worker": None,
+            "receipt": None,
+            "retry_at": None,
+            "waiting_reason": Waiting.EFFECTS_PARKED if only_parked else None,
+            "cleanup": cleanup_left(job, ending.for_good),
         }
     )
-
-
-def _end_attributes(world: World, job: Job, ending: Ending) -> dict[str, Value]:
-    now = world.runtime.now()
-    attributes = control_table.stored(
-        {"end_reason": ending.reason, "settles_to": ending.settles_to}
-    )
-    if ending.state.terminal:
-        attributes |= {
-            "finished_at": now,
-            "expires_at_seconds": world.timing.history_ends(now),
-        }
-    if ending.state is State.SETTLING and job.effects_open == 0:
-        attributes["waiting_reason"] = Waiting.EFFECTS_PARKED.value
-    return attributes | cleanup_note(world, replace_state(job, ending.for_good))
 
 
 def _effects_as_judged(job: Job, ending: Ending) -> When:
@@ -115,21 +103,6 @@ def _effects_as_judged(job: Job, ending: Ending) -> When:
     return ()
 
 
-def replace_state(job: Job, state: State) -> Job:
-    return job.model_copy(update={"state": state})
-
-
-def cleanup_left(job: Job) -> bool:
+def cleanup_left(job: Job, end: State) -> bool:
     """A finished job's stored id list is deleted, but a failed one may be asked to retry."""
-    return job.payload is not None and job.state in DONE_WITH_PAYLOAD
-
-
-def cleanup_note(world: World, ended: Job) -> dict[str, Value]:
-    """What an ended job's item says while clean-up is left, for recovery to find it."""
-    if not cleanup_left(ended):
-        return {}
-    now = world.runtime.now()
-    return {
-        "cleanup": True,
-        **control_table.due(control_table.CLEANUP, ended.id, now, world.due_shards),
-    }
+    return job.payload is not None and end in DONE_WITH_PAYLOAD

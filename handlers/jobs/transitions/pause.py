@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..storage import control_table
-from ..storage.transaction import Transaction
-from ..words.job import Job, Lease
+from ..storage.transaction import Transaction, Transition, job_is
 from ..words.states import State
 from ..words.writes import Update
-from .conditions import JOB, LEASE, expiry_as_read, job_as_read, move_state, owns_lease
+from .conditions import JOB, LEASE, expiry_as_read, job_as_read, owns_lease
+from .job_update import job_update
 from .quotas import return_slot
 
 if TYPE_CHECKING:
+    from ..words.job import Job, Lease
+    from ..words.ports import World
     from ..words.writes import Write
 
 
-def pause_transaction(job: Job, expired: Lease | None = None) -> tuple[Transaction, Job]:
+def pause_transaction(world: World, job: Job, expired: Lease | None = None) -> Transition:
     """QUEUED or PAUSING to PAUSED: the subject stays taken, without an expiry; the slot is free.
 
     The fence rises. Closes: a beat that arrives late and gives the lease an expiry again, a resume
@@ -34,7 +36,6 @@ def pause_transaction(job: Job, expired: Lease | None = None) -> tuple[Transacti
             "waiting_reason": None,
         }
     )
-    changed = ("fence", "attempt", "has_slot")
     writes: dict[str, Write] = {
         LEASE: Update(
             control_table.lease_key(job.tenant, job.subject),
@@ -42,23 +43,20 @@ def pause_transaction(job: Job, expired: Lease | None = None) -> tuple[Transacti
             remove=("expires_at", *control_table.NOT_DUE),
             when=(*owns_lease(job), *expiry_as_read(expired)),
         ),
-        JOB: move_state(
-            job,
-            State.PAUSED,
-            set_={name: getattr(after, name) for name in changed},
-            remove=("worker", "receipt", "retry_at", "waiting_reason", *control_table.NOT_HELD),
-            when=job_as_read(job),
-        ),
+        JOB: job_update(world, job, after, when=job_as_read(job)),
+        **return_slot(job),
     }
-    return Transaction("pause", writes | return_slot(job)), after
+    paused = job_is(job.id, lambda now: now.state is State.PAUSED and now.fence == after.fence)
+    return Transition(Transaction("pause", writes, paused), after)
 
 
 def _gives_back(job: Job) -> int:
     return 1 if job.state is State.PAUSING else 0
 
 
-def request_stop(job: Job, state: State) -> Transaction:
+def request_stop(world: World, job: Job, state: State) -> Transition:
     """RUNNING to CANCELLING or PAUSING; the worker sees it at its next chunk boundary."""
-    return Transaction(
-        "ask_" + state.value.lower(), {JOB: move_state(job, state, when=job_as_read(job))}
-    )
+    after = job.model_copy(update={"state": state})
+    update = job_update(world, job, after, when=job_as_read(job))
+    asked = job_is(job.id, lambda now: now.state is state and now.fence == job.fence)
+    return Transition(Transaction("ask_" + state.value.lower(), {JOB: update}, asked), after)

@@ -210,4 +210,4 @@ def _set(world: World, key: Key, limit: int | None) -> None:
         raise ValueError(f"a limit of {limit}; at least 1 job has to be possible")
     else:
         update = Update(key, set={OWN_LIMIT: limit})
-    execute(world, Transaction("set_limit", {ACTIVE: update}), applied=lambda: False)
+    execute(world, Transaction("set_limit", {ACTIVE: update}))

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..storage import control_table
-from ..storage.transaction import Transaction
+from ..storage.transaction import Transaction, Transition, job_is
 from ..words.job import Job, Lane, Waiting
 from ..words.states import State
 from ..words.timing import ms
 from ..words.writes import Update
-from .conditions import DISPATCH, JOB, LEASE, job_as_read, move_state, owns_lease
+from .conditions import DISPATCH, JOB, LEASE, job_as_read, owns_lease
 from .enqueue import dispatch_row
+from .job_update import job_update
+from .quotas import IN_FLIGHT
 
 if TYPE_CHECKING:
     from ..words.ports import World
@@ -35,13 +37,12 @@ class Release:
     """Promote to another lane (implies fresh_message)."""
 
 
-def release_attempt(world: World, job: Job, how: Release) -> tuple[Transaction, Job]:
+def release_attempt(world: World, job: Job, how: Release) -> Transition:
     """RUNNING to QUEUED: the attempt ends, the subject stays taken without an expiry.
 
     The fence rises. Closes: letting go of what was taken over or cancelled meanwhile, a beat that
     arrives late and gives the lease an expiry again.
     """
-    now = world.runtime.now()
     after = job.model_copy(
         update={
             "state": State.QUEUED,
@@ -55,33 +56,25 @@ def release_attempt(world: World, job: Job, how: Release) -> tuple[Transaction, 
             "worker": None,
         }
     )
-    wake = max(now, how.retry_at or 0) + ms(world.timing.lost_after)
-    changed = ("fence", "attempt", "lane", "dispatches", "retry_at", "retries", "waiting_reason")
+    lost_at = max(world.runtime.now(), how.retry_at or 0) + ms(world.timing.lost_after)
     writes: dict[str, Write] = {
         LEASE: Update(
             control_table.lease_key(job.tenant, job.subject),
             set={
                 "fence": after.fence,
-                **control_table.due(control_table.LEASE, job.id, wake, world.due_shards),
+                **control_table.due(control_table.LEASE, job.id, lost_at, world.due_shards),
             },
             remove=("expires_at",),
             when=owns_lease(job),
         ),
-        JOB: move_state(
-            job,
-            State.QUEUED,
-            set_=control_table.stored({name: getattr(after, name) for name in changed}),
-            remove=("worker",),
-            when=job_as_read(job),
-        ),
+        JOB: job_update(world, job, after, when=job_as_read(job)),
     }
     if after.dispatches > job.dispatches:
         writes[DISPATCH] = dispatch_row(world, after)
     if after.lane is not job.lane:
-        writes["slots left"] = Update(
-            control_table.slots_key(job.tenant, job.lane), add={"in_flight": -1}
-        )
-        writes["slots taken"] = Update(
-            control_table.slots_key(job.tenant, after.lane), add={"in_flight": 1}
-        )
-    return Transaction("let_go", writes), after
+        left = control_table.slots_key(job.tenant, job.lane)
+        taken = control_table.slots_key(job.tenant, after.lane)
+        writes["slots left"] = Update(left, add={IN_FLIGHT: -1})
+        writes["slots taken"] = Update(taken, add={IN_FLIGHT: 1})
+    queued = job_is(job.id, lambda now: now.state is State.QUEUED and now.fence == after.fence)
+    return Transition(Transaction("let_go", writes, queued), after)

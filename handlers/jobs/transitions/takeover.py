@@ -5,22 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ..events.rows import event_rows
-from ..storage import control_table
-from ..storage.transaction import Transaction
+from ..storage.transaction import Transaction, job_is
 from ..words.event import EventType
 from ..words.job import EndReason, Job
 from ..words.states import State
-from ..words.writes import Equals, Missing, Put, Update
-from .conditions import JOB, LEASE, job_as_read, move_state
-from .enqueue import _dispatch_if_admitted, _watch_lease
-from .finish import cleanup_note, replace_state
+from ..words.writes import Equals
+from .conditions import JOB, LEASE, expiry_as_read, job_as_read
+from .enqueue import first_dispatch, new_job_row, subject_taken
+from .finish import cleanup_left
 from .idempotency import uniqueness_rows
+from .job_update import job_update
 from .quotas import exchange_slots
 
 if TYPE_CHECKING:
     from ..words.job import Lease
     from ..words.ports import World
-    from ..words.writes import Write
 
 OLD_JOB: Final = "old job"
 
@@ -31,49 +30,38 @@ def take_over(world: World, job: Job, lease: Lease, old: Job) -> Transaction:
     lease: as read, expired for longer than the grace. Closes: the holder coming back to life
     between the read and the write (its beat or its next attempt changes the lease).
     """
+    as_read = (Equals("job_id", old.id), Equals("fence", lease.fence), *expiry_as_read(lease))
+    gone = _taken_over(world, old, job)
+    ended = event_rows(world, gone, EventType.ENDED)
+    return Transaction(
+        "take_over",
+        {
+            LEASE: subject_taken(world, job, when=as_read),
+            OLD_JOB: job_update(world, old, gone, when=job_as_read(old)),
+            JOB: new_job_row(world, job),
+            **first_dispatch(world, job),
+            **uniqueness_rows(world, job),
+            **event_rows(world, job, EventType.CREATED),
+            **{f"old {role}": row for role, row in ended.items()},
+            # One active job ends and one begins: their count stays.
+            **exchange_slots(world, job, old),
+        },
+        job_is(job.id, lambda _: True),
+    )
+
+
+def _taken_over(world: World, old: Job, job: Job) -> Job:
     cancelled = old.state is State.CANCELLING
     end = State.CANCELLED if cancelled else State.FAILED
-    now = world.runtime.now()
-    writes: dict[str, Write] = {
-        LEASE: Update(
-            control_table.lease_key(job.tenant, job.subject),
-            set={"job_id": job.id, "fence": job.fence, **_watch_lease(world, job)},
-            remove=("expires_at",),
-            when=(
-                Equals("job_id", old.id),
-                Equals("fence", lease.fence),
-                Equals("expires_at", lease.expires_at),
-            ),
-        ),
-        OLD_JOB: move_state(
-            old,
-            end,
-            set_={
-                **({} if cancelled else {"end_reason": EndReason.TAKEN_OVER.value}),
-                "message": f"its worker stopped answering; job {job.id} took the subject over",
-                "finished_at": now,
-                "has_slot": False,
-                "expires_at_seconds": world.timing.history_ends(now),
-                **cleanup_note(world, replace_state(old, end)),
-            },
-            remove=("worker", "receipt"),
-            when=job_as_read(old),
-        ),
-        JOB: Put(
-            control_table.job_key(job.id), control_table.job_item(job), when=(Missing("state"),)
-        ),
-        **_dispatch_if_admitted(world, job),
-        **uniqueness_rows(world, job),
-    }
-    writes |= event_rows(world, job, EventType.CREATED)
-    gone = old.model_copy(
+    return old.model_copy(
         update={
             "state": end,
             "end_reason": None if cancelled else EndReason.TAKEN_OVER,
-            "finished_at": now,
+            "message": f"its worker stopped answering; job {job.id} took the subject over",
+            "finished_at": world.runtime.now(),
+            "has_slot": False,
+            "worker": None,
+            "receipt": None,
+            "cleanup": cleanup_left(old, end),
         }
     )
-    writes |= {f"old {role}": row for role, row in event_rows(world, gone, EventType.ENDED).items()}
-    writes |= exchange_slots(world, job, old)
-    # One active job ends and one begins: their count stays.
-    return Transaction("take_over", writes)
