@@ -69,9 +69,14 @@ class ManualTask:
 
 
 class ManualRuntime:
-    """``Runtime`` with a virtual clock, seeded chance and one participant running at a time."""
+    """``Runtime`` with a virtual clock, seeded chance and one participant running at a time.
 
-    def __init__(self, seed: int = 0, start: int = START) -> None:
+    tick: ms by which the clock moves on each time it is looked at, as a real one does between two
+    looks.
+    """
+
+    def __init__(self, seed: int = 0, start: int = START, *, tick: int = 0) -> None:
+        self._tick = tick
         self._random = Random(seed)  # noqa: S311 - repeatable is what it is for
         self._now = start
         self._order = 0
@@ -80,6 +85,7 @@ class ManualRuntime:
         self._parked: list[_Participant] = []
 
     def now(self) -> int:
+        self._now += self._tick
         return self._now
 
     def sleep(self, ms: int) -> None:

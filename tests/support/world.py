@@ -70,10 +70,12 @@ def memory_world(
     limits: Limits | None = None,
     seed: int = 0,
     due_shards: int = 4,
+    tick: int = 0,
 ) -> MemoryWorld:
-    """A fresh, empty world with virtual time. operations: all of the package's when left out."""
+    """A fresh, empty world with virtual time. operations: all of the package's when left out.
+    tick: ms between two looks at the clock."""
     timing.check()
-    runtime = ManualRuntime(seed)
+    runtime = ManualRuntime(seed, tick=tick)
     store = MemoryStore()
     dead = {lane: _dead_letters(runtime, lane, timing) for lane in Lane}
     return MemoryWorld(

@@ -80,7 +80,7 @@ def job_in(world: MemoryWorld, state: State) -> Job:
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("state", TABLE)
 def test_what_a_verb_makes_of_a_state(state: State, verb: str) -> None:
-    world = memory_world()
+    world = memory_world(tick=1)
     job = job_in(world, state)
     before = world.store.snapshot(), world.queues[Lane.SMALL].snapshot()
     answer = VERBS[verb](world, TENANT, job.id)
@@ -92,6 +92,7 @@ def test_what_a_verb_makes_of_a_state(state: State, verb: str) -> None:
     else:
         assert isinstance(answer, Job)
         assert answer.state is now(world, job).state is expected
+        assert answer == now(world, job)
     if expected in {None, state}:
         assert (world.store.snapshot(), world.queues[Lane.SMALL].snapshot()) == before
 
