@@ -81,9 +81,9 @@ def test_two_runs_that_put_an_event_off_do_it_once() -> None:
     new_job(world, notify={"url": HOOK})
     [found] = [Found(k, i) for k, i in world.store.snapshot().items() if k.sk.startswith("EVENT#")]
     run = EventDelivery(replace(world, listeners={ADDRESS: Ear()}), {TENANT})
-    assert not run.settle(found)
+    assert not run.deliver(found)
     with pytest.raises(Rejected):
-        run.settle(found)
+        run.deliver(found)
     [row] = rows(world)
     assert (row["tries"], row["put_off"]) == (0, 1)
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ..events.rows import event_rows, publish_now
-from ..storage import control_table
+from ..storage import control_table, outbox
 from ..storage.control_table import read_job
 from ..storage.transaction import Rejected, Transaction, execute, retry_transient
 from ..transitions.conditions import EFFECT, JOB
@@ -18,7 +18,7 @@ from ..words.metrics import Metric
 from ..words.states import State
 from ..words.timing import ms
 from ..words.writes import AnyOf, Delete, Differs, Equals, Index, Present, Put, Update
-from .run import effect_of_item, todo_item, wait_ms
+from .run import effect_of_item, todo_item
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..words.effect import Effect, EffectRun
     from ..words.job import Lane
     from ..words.ports import World
-    from ..words.writes import When, Write
+    from ..words.writes import Item, Key, When, Write
 
 REFUSED: Final = "refused"
 
@@ -70,9 +70,7 @@ def record_done(world: World, done: Sequence[Effect]) -> bool:
     Raises Transient; what could not be written is run again, which does no harm."""
     first = done[0]
     writes: dict[str, Write] = {
-        f"{EFFECT} {effect.position}": Delete(
-            control_table.effect_key(effect.job_id, effect.position), when=_mine(effect)
-        )
+        f"{EFFECT} {effect.position}": Delete(_key(effect), when=_as_read(effect))
         for effect in done
     }
     writes[JOB] = Update(
@@ -88,34 +86,23 @@ def record_done(world: World, done: Sequence[Effect]) -> bool:
 
 
 def claim_effect(world: World, effect: Effect, due_at: int) -> Effect:
-    """Take a due effect for one run; a crash in it costs a try. Raises Rejected, Transient.
-
-    Closes: two recovery runs on one effect."""
-    until = world.runtime.now() + ms(world.timing.effect_claim)
-    update = Update(
-        control_table.effect_key(effect.job_id, effect.position),
-        set={Index.DUE.sk: until},
-        add={"tries": 1},
-        when=(Equals(Index.DUE.sk, due_at), Equals("tries", effect.tries)),
+    """Take a due effect for one run. Raises Rejected, Transient."""
+    claimed = outbox.claim(
+        world,
+        "effect",
+        _key(effect),
+        tries=effect.tries,
+        due_at=due_at,
+        ms=ms(world.timing.effect_claim),
     )
-    execute(world, Transaction("claim_effect", {EFFECT: update}))
-    return replace(effect, tries=effect.tries + 1, claimed_until=until)
+    return replace(effect, tries=claimed.tries, claimed_until=claimed.until)
 
 
 def replay_effect(world: World, effect: Effect) -> None:
     """Run a parked effect again from its first try. Raises Rejected, Transient."""
     job = retry_transient(world, lambda: read_job(world, effect.job_id))
-    due = control_table.due(
-        control_table.EFFECT, effect.job_id, world.runtime.now(), world.due_shards
-    )
-    writes: dict[str, Write] = {
-        EFFECT: Update(
-            control_table.effect_key(effect.job_id, effect.position),
-            set={"tries": 0, **due},
-            remove=("parked",),
-            when=(Equals("parked", True),),  # noqa: FBT003  the stored value
-        )
-    }
+    row = outbox.replayed(world, _key(effect), control_table.EFFECT, effect.job_id)
+    writes: dict[str, Write] = {EFFECT: row}
     if job is not None:
         writes[JOB] = Update(
             control_table.job_key(job.id),
@@ -129,18 +116,17 @@ def replay_effect(world: World, effect: Effect) -> None:
 # --- inside -----------------------------------------------------------------------------------
 
 
-def _mine(effect: Effect) -> When:
-    """Nobody claimed or finished it since it was read."""
-    tries = Equals("tries", effect.tries)
-    until = effect.claimed_until
-    return (tries,) if until is None else (tries, Equals(Index.DUE.sk, until))
+def _key(effect: Effect) -> Key:
+    return control_table.effect_key(effect.job_id, effect.position)
+
+
+def _as_read(effect: Effect) -> When:
+    return outbox.as_read(effect.tries, effect.claimed_until)
 
 
 def _done(world: World, effect: Effect, ran: EffectRun) -> None:
     writes: dict[str, Write] = {
-        EFFECT: Delete(
-            control_table.effect_key(effect.job_id, effect.position), when=_mine(effect)
-        ),
+        EFFECT: Delete(_key(effect), when=_as_read(effect)),
         JOB: Update(
             control_table.job_key(effect.job_id),
             add={"effects_open": -1, "effects_done": 1, **_count(ran)},
@@ -198,18 +184,11 @@ def _without_last_effect(world: World, job: Job, ran: EffectRun) -> Job:
 
 
 def _again(world: World, effect: Effect, ran: EffectRun) -> None:
-    at = world.runtime.now() + wait_ms(world, effect, ran)
+    later = outbox.retried(
+        world, tries=effect.tries_after, error=ran.error, asked_ms=ran.retry_after_ms
+    )
     writes: dict[str, Write] = {
-        EFFECT: Update(
-            control_table.effect_key(effect.job_id, effect.position),
-            set={
-                "todo": todo_item(ran.todo),
-                "last_error": ran.error,
-                "tries": effect.tries_after,
-                Index.DUE.sk: at,
-            },
-            when=_mine(effect),
-        ),
+        EFFECT: Update(_key(effect), set={**_tried(effect, ran), **later}, when=_as_read(effect)),
         **_refused(world, effect, ran),
         **_count_refused(effect, ran),
     }
@@ -221,20 +200,9 @@ def _park(world: World, effect: Effect, ran: EffectRun, lane: Lane) -> None:
     if job is None:
         raise Rejected("park_effect", {})
     waits = job.state is State.SETTLING and job.effects_open == 1
+    row = outbox.parked(world, control_table.PARKED, job.id, error=ran.error)
     writes: dict[str, Write] = {
-        EFFECT: Update(
-            control_table.effect_key(effect.job_id, effect.position),
-            set={
-                "todo": todo_item(ran.todo),
-                "last_error": ran.error,
-                "tries": effect.tries_after,
-                "parked": True,
-                **control_table.due(
-                    control_table.PARKED, job.id, world.runtime.now(), world.due_shards
-                ),
-            },
-            when=_mine(effect),
-        ),
+        EFFECT: Update(_key(effect), set={**_tried(effect, ran), **row}, when=_as_read(effect)),
         JOB: Update(
             control_table.job_key(job.id),
             set={"waiting_reason": Waiting.EFFECTS_PARKED.value} if waits else {},
@@ -254,12 +222,16 @@ def _park(world: World, effect: Effect, ran: EffectRun, lane: Lane) -> None:
     )
 
 
+def _tried(effect: Effect, ran: EffectRun) -> Item:
+    return {"todo": todo_item(ran.todo), "tries": effect.tries_after}
+
+
 def _write(world: World, effect: Effect, transaction: Transaction) -> None:
     execute(world, replace(transaction, applied=partial(_written, effect)))
 
 
 def _written(effect: Effect, world: World) -> bool:
-    row = world.store.get(control_table.effect_key(effect.job_id, effect.position))
+    row = world.store.get(_key(effect))
     if row is None or effect_of_item(row).tries > effect.tries:
         return True
     return effect.claimed_until is not None and row[Index.DUE.sk] != effect.claimed_until

@@ -16,7 +16,7 @@ from ..storage.transaction import retry_transient
 from ..words.effect import Batch, Delivered, Effect, EffectRun, Projection
 from ..words.errors import Transient
 from ..words.operation import Change, Remove, Touch
-from ..words.timing import backoff_ms, ms
+from ..words.timing import ms
 from ..words.writes import Put
 
 if TYPE_CHECKING:
@@ -196,15 +196,3 @@ def _batch(effect: Effect, ids: frozenset[str] | None, current: Mapping[str, Rec
 
 def _projection(id_: str, version: int, record: Record | None) -> Projection:
     return Projection(id_, version if record is None else record.version, record)
-
-
-def wait_ms(world: World, effect: Effect, ran: EffectRun) -> int:
-    """How long until the next try."""
-    timing = world.timing
-    return backoff_ms(
-        effect.tries_after - 1,
-        base=timing.effect_retry_base,
-        cap=timing.effect_retry_cap,
-        random=world.runtime.random(),
-        asked_ms=ran.retry_after_ms,
-    )

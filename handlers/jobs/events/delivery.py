@@ -8,77 +8,69 @@ that does not count as a try.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from ..storage import control_table
-from ..storage.outbox import error_of, rows_of_job, rows_of_kinds, since
+from ..storage import control_table, outbox
+from ..storage.outbox import ROW, error_of, rows_of_job, rows_of_kinds, since
 from ..storage.transaction import Rejected, Transaction, execute
 from ..words.errors import NotAsked, Transient
 from ..words.event import ADDRESS, NotTaken
 from ..words.job import Lane
 from ..words.metrics import Metric
-from ..words.timing import backoff_ms, ms
-from ..words.writes import Delete, Equals, Index, Update
-from .rows import event_of, row_key, with_try
+from ..words.timing import ms
+from ..words.writes import Delete, Index, Update
+from .rows import event_of, row_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..storage.outbox import Claim
     from ..words.event import JobEvent
     from ..words.ports import World
     from ..words.writes import Found, Item, When, Write
 
-ROLE: Final = "event"
-
 
 @dataclass
 class EventDelivery:
-    """One recovery run's."""
+    """The deliveries of one recovery run."""
 
     world: World
     _silent: set[str] = field(default_factory=set)
     """Tenants whose address did not answer in this run: one wait for each of them is enough."""
 
-    def settle(self, found: Found) -> bool:
-        """Tell one event that is due. True when it is told. Raises Rejected, Transient."""
+    def deliver(self, found: Found) -> bool:
+        """Deliver one event that is due. True when it is delivered. Raises Rejected, Transient."""
         world = self.world
-        at = int(str(found.item[Index.DUE.sk]))
+        due_at = since(found)
         event = event_of(found.item)
         lane = Lane(event.lane)
-        world.telemetry.duration(Metric.EVENT_AGE, max(0, world.runtime.now() - at), lane=lane)
+        world.telemetry.duration(Metric.EVENT_AGE, max(0, world.runtime.now() - due_at), lane=lane)
         if event.listener == ADDRESS and event.tenant in self._silent:
-            self._put_off(found, event, (Equals("tries", event.tries), Equals(Index.DUE.sk, at)))
+            self._put_off(found, event, outbox.as_read(event.tries, due_at))
             return False
-        claimed, until = self._claim(event, at)
-        mine = (Equals("tries", claimed.tries), Equals(Index.DUE.sk, until))
+        claim = outbox.claim(
+            world,
+            "event",
+            row_key(event),
+            tries=event.tries,
+            due_at=due_at,
+            ms=ms(world.timing.effect_claim),
+        )
         try:
-            self._tell(claimed)
+            self._tell(event)
         except NotTaken as error:
-            self._park(claimed, mine, str(error), lane)
-            return False
+            self._park(event, claim, str(error))
         except NotAsked:
-            self._put_off(found, event, mine)
-            return False
+            self._put_off(found, event, claim.holds)
         except Transient as error:
-            self._again(claimed, mine, error, lane)
-            return False
+            self._retry(event, claim, error)
         except Exception as error:  # noqa: BLE001  a listener's bug is tried again, then parked
             world.telemetry.log("listener_crashed", job_id=event.job_id, error=error)
-            self._again(claimed, mine, Transient(f"{type(error).__name__}: {error}"), lane)
-            return False
-        _write(self.world, "event_told", Delete(row_key(event), when=mine))
-        return True
-
-    def _claim(self, event: JobEvent, at: int) -> tuple[JobEvent, int]:
-        """Closes: two recovery runs, or the writer and recovery, on one event."""
-        until = self.world.runtime.now() + ms(self.world.timing.effect_claim)
-        when = (Equals(Index.DUE.sk, at), Equals("tries", event.tries))
-        _write(
-            self.world,
-            "claim_event",
-            Update(row_key(event), set={Index.DUE.sk: until}, add={"tries": 1}, when=when),
-        )
-        return with_try(event), until
+            self._retry(event, claim, Transient(f"{type(error).__name__}: {error}"))
+        else:
+            _write(world, "event_told", Delete(claim.key, when=claim.holds))
+            return True
+        return False
 
     def _tell(self, event: JobEvent) -> None:
         listener = self.world.listeners.get(event.listener)
@@ -92,17 +84,10 @@ class EventDelivery:
             raise
 
     def _put_off(self, found: Found, event: JobEvent, when: When) -> None:
-        """Nobody was asked, so that is no try. The wait grows with each time all the same: what
-        many jobs have to tell a dead address would be all that a run ever looks at.
-
-        event: as it was before it was claimed."""
+        """The listener was not asked, so that is no try. The wait grows all the same: the events
+        of many jobs for one dead address would be all that a run ever looks at."""
         world, put_off = self.world, int(str(found.item.get("put_off", 0)))
-        wait = backoff_ms(
-            event.tries + put_off,
-            base=world.timing.effect_retry_base,
-            cap=world.timing.effect_retry_cap,
-            random=world.runtime.random(),
-        )
+        wait = outbox.wait_ms(world, event.tries + put_off + 1)
         later: Item = {
             Index.DUE.sk: world.runtime.now() + wait,
             "tries": event.tries,
@@ -110,38 +95,23 @@ class EventDelivery:
         }
         _write(world, "put_event_off", Update(row_key(event), set=later, when=when))
 
-    def _again(self, event: JobEvent, mine: When, error: Transient, lane: Lane) -> None:
+    def _retry(self, event: JobEvent, claim: Claim, error: Transient) -> None:
         world = self.world
-        if event.tries >= world.limits.max_effect_tries:
-            self._park(event, mine, str(error), lane)
+        if claim.tries >= world.limits.max_effect_tries:
+            self._park(event, claim, str(error))
             return
-        wait = backoff_ms(
-            event.tries - 1,
-            base=world.timing.effect_retry_base,
-            cap=world.timing.effect_retry_cap,
-            random=world.runtime.random(),
-            asked_ms=error.retry_after_ms,
+        later = outbox.retried(
+            world, tries=claim.tries, error=str(error), asked_ms=error.retry_after_ms
         )
-        later: Item = {Index.DUE.sk: world.runtime.now() + wait, "last_error": str(error)}
-        _write(world, "event_again", Update(row_key(event), set=later, when=mine))
+        _write(world, "event_again", Update(claim.key, set=later, when=claim.holds))
 
-    def _park(self, event: JobEvent, mine: When, why: str, lane: Lane) -> None:
-        """It is kept for as long as the job's history, and not tried again until asked for."""
+    def _park(self, event: JobEvent, claim: Claim, why: str) -> None:
+        """It is kept for as long as the job's history."""
         world = self.world
-        parked = Update(
-            row_key(event),
-            set={
-                "parked": True,
-                "last_error": why,
-                **control_table.due(
-                    control_table.PARKED_EVENT, event.job_id, world.runtime.now(), world.due_shards
-                ),
-                "expires_at_seconds": world.timing.history_ends(world.runtime.now()),
-            },
-            when=mine,
-        )
-        _write(world, "park_event", parked)
-        world.telemetry.count(Metric.EVENTS_PARKED, lane=lane)
+        parked = outbox.parked(world, control_table.PARKED_EVENT, event.job_id, error=why)
+        kept = {"expires_at_seconds": world.timing.history_ends(world.runtime.now())}
+        _write(world, "park_event", Update(claim.key, set={**parked, **kept}, when=claim.holds))
+        world.telemetry.count(Metric.EVENTS_PARKED, lane=Lane(event.lane))
         world.telemetry.log("event_parked", job_id=event.job_id, tenant=event.tenant, why=why)
 
 
@@ -172,17 +142,8 @@ def undelivered_of_all(world: World) -> Iterator[UndeliveredEvent]:
 def replay_event(world: World, event: JobEvent) -> bool:
     """Tell a parked event again from its first try; false when somebody else did, or its history
     is over. Raises Transient."""
-    now = world.runtime.now()
-    again = Update(
-        row_key(event),
-        set={
-            "tries": 0,
-            **control_table.due(control_table.EVENT, event.job_id, now, world.due_shards),
-            "expires_at_seconds": world.timing.history_ends(now),
-        },
-        remove=("parked", "put_off"),
-        when=(Equals("parked", True),),  # noqa: FBT003  the stored value
-    )
+    kept: Item = {"expires_at_seconds": world.timing.history_ends(world.runtime.now())}
+    again = outbox.replayed(world, row_key(event), control_table.EVENT, event.job_id, beside=kept)
     try:
         _write(world, "unpark_event", again)
     except Rejected:
@@ -197,4 +158,4 @@ def _undelivered(found: Found) -> UndeliveredEvent:
 
 
 def _write(world: World, action: str, write: Write) -> None:
-    execute(world, Transaction(action, {ROLE: write}))
+    execute(world, Transaction(action, {ROW: write}))

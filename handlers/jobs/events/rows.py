@@ -8,7 +8,6 @@ at once by the process that wrote it, if that process can reach the listener, el
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -156,7 +155,3 @@ def _tell(world: World, event: JobEvent) -> None:
         world.store.transact("event_told", [told])
     except (Transient, OutcomeUnknown, Refused) as error:
         world.telemetry.log("event_row_left", job_id=event.job_id, why=str(error))
-
-
-def with_try(event: JobEvent) -> JobEvent:
-    return replace(event, tries=event.tries + 1)

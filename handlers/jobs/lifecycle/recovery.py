@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 from ..effects.rows import claim_effect, record_run
 from ..effects.run import effect_of_item, run_effect
 from ..events.delivery import EventDelivery
-from ..storage import control_table
+from ..storage import control_table, outbox
 from ..storage.backlog import report_backlog
 from ..storage.control_table import read_job
 from ..storage.transaction import Rejected, Transaction, execute, retry_transient
-from ..transitions.conditions import JOB, LEASE, owns_lease
+from ..transitions.conditions import LEASE, owns_lease
 from ..transitions.enqueue import dispatch_again
 from ..transitions.finish import Ending
 from ..transitions.quotas import NOBODY_HELD
@@ -61,7 +61,7 @@ class Recovery:
             control_table.ADMIT: self._admit,
             control_table.CLEANUP: self._cleanup,
             control_table.EFFECT: self._effect,
-            control_table.EVENT: EventDelivery(self.world).settle,
+            control_table.EVENT: EventDelivery(self.world).deliver,
         }
         settled = {kind: self._each(kind, step) for kind, step in steps.items()}
         self.world.telemetry.log("recovery_ran", **settled)
@@ -106,13 +106,8 @@ class Recovery:
         world, row = self.world, found.item
         at = int(str(row[Index.DUE.sk]))
         late = max(0, world.runtime.now() - at)
-        claim = Update(
-            found.key,
-            set={Index.DUE.sk: world.runtime.now() + CLAIM},
-            add={"tries": 1},
-            when=(Equals(Index.DUE.sk, at),),
-        )
-        execute(world, Transaction("claim_dispatch", {JOB: claim}))
+        tries = int(str(row["tries"]))
+        outbox.claim(world, "dispatch", found.key, tries=tries, due_at=at, ms=CLAIM)
         lane = Lane(str(row["lane"]))
         job_id = str(row["job_id"])
         world.telemetry.duration(Metric.OLDEST_DISPATCH, late, lane=lane)

@@ -1,21 +1,108 @@
-"""The rows of the outbox that are still open: of one job, or of all jobs by kind."""
+"""The outbox: rows that say what must still happen. Dispatches, effects and events are such rows.
+
+A row becomes due at a time. A run of recovery claims it, which counts as a try; then the row is
+deleted (done), retried later, or parked until an operator asks for a replay. Every function that
+writes returns the write, so that it can stand in one transaction with the job's.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ..words.writes import Index
+from ..words.timing import backoff_ms
+from ..words.writes import Equals, Index, Update
 from . import control_table
-from .transaction import retry_transient
+from .transaction import Transaction, execute, retry_transient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ..words.ports import World
-    from ..words.writes import Cursor, Found, Page
+    from ..words.writes import Cursor, Found, Item, Key, Page, When
 
 PAGE: Final = 100
+ROW: Final = "row"
+"""The role of the row in a transaction of its own."""
+
+
+# --- one row ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A run's hold on a row: until then no other run takes it."""
+
+    key: Key
+    tries: int
+    """With this one."""
+    until: int
+    """ms"""
+
+    @property
+    def holds(self) -> When:
+        """Neither this run nor another has finished with the row."""
+        return as_read(self.tries, self.until)
+
+
+def as_read(tries: int, due_at: int | None) -> When:
+    """Nobody claimed or finished the row since. due_at: None for a row that is not claimed by
+    recovery, whose time is not part of it."""
+    unmoved = (Equals("tries", tries),)
+    return unmoved if due_at is None else (*unmoved, Equals(Index.DUE.sk, due_at))
+
+
+def claim(world: World, what: str, key: Key, *, tries: int, due_at: int, ms: int) -> Claim:
+    """Take a due row for one run; a crash in it costs a try. Raises Rejected, Transient.
+
+    tries, due_at: as read. ms: how long other runs leave it alone. Closes: two recovery runs on
+    one row."""
+    until = world.runtime.now() + ms
+    write = Update(key, set={Index.DUE.sk: until}, add={"tries": 1}, when=as_read(tries, due_at))
+    execute(world, Transaction(f"claim_{what}", {ROW: write}))
+    return Claim(key, tries + 1, until)
+
+
+def retried(world: World, *, tries: int, error: str, asked_ms: int | None = None) -> Item:
+    """What to set on a row that is tried again later: jittered, growing waits. asked_ms: the wait
+    that the other side asked for."""
+    at = world.runtime.now() + wait_ms(world, tries, asked_ms)
+    return {Index.DUE.sk: at, "last_error": error}
+
+
+def wait_ms(world: World, tries: int, asked_ms: int | None = None) -> int:
+    """How long after so many tries until the next (ms)."""
+    return backoff_ms(
+        tries - 1,
+        base=world.timing.effect_retry_base,
+        cap=world.timing.effect_retry_cap,
+        random=world.runtime.random(),
+        asked_ms=asked_ms,
+    )
+
+
+def parked(world: World, kind: str, of: str, *, error: str) -> Item:
+    """What to set on a row that is given up until a replay. kind: under which it is listed. of:
+    the job's id."""
+    due = control_table.due(kind, of, world.runtime.now(), world.due_shards)
+    return {"parked": True, "last_error": error, **due}
+
+
+def replayed(world: World, key: Key, kind: str, of: str, *, beside: Item | None = None) -> Update:
+    """The write that makes a parked row due now, as if it had never been tried.
+
+    kind: under which recovery finds it. of: the job's id. Closes: two replays of one row."""
+    due = control_table.due(kind, of, world.runtime.now(), world.due_shards)
+    return Update(
+        key,
+        set={"tries": 0, **due, **(beside or {})},
+        remove=("parked", "put_off"),
+        when=(Equals("parked", True),),  # noqa: FBT003  the stored value
+    )
+
+
+# --- all rows ---------------------------------------------------------------------------------
 
 
 def rows_of_job(world: World, job_id: str, prefix: str) -> Iterator[Found]:
