@@ -43,7 +43,7 @@ STARTING: Final = [
     "import handlers.slots",  # the first that is imported once the handlers are there
     "import boto3",
     "import pydantic",
-    "import handlers.jobs.run",
+    "import handlers.jobs.execution.delivery",
     "import handlers.operations.decimals",  # while the ports are made
 ]
 
