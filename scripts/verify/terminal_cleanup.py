@@ -12,7 +12,7 @@ from threading import Event
 from typing import Final
 from unittest.mock import patch
 
-from handlers.jobs.execution.decisions import Decision, DeleteMessage
+from handlers.jobs.execution.decisions import DeleteMessage, Finding
 from handlers.jobs.execution.delivery import _Look
 from handlers.jobs.lifecycle.submit import Created
 from handlers.jobs.storage import control_table
@@ -41,7 +41,7 @@ def run(bench: Bench) -> Iterator[Expectation]:
 
 
 def control(bench: Bench) -> Iterator[Expectation]:
-    with site(bench, "cleanup-control") as here, patch.object(_Look, "decide", _drop_at_once):
+    with site(bench, "cleanup-control") as here, patch.object(_Look, "find_out", _drop_at_once):
         job, down = _listed(here), Down(TRIES)
         broken = replace(here.world, payloads=here.payloads(down))
         with bench.steps.step("A worker that drops finished jobs' messages"), slots(broken):
@@ -163,12 +163,12 @@ def _without_release(here: Site, down: Down) -> World:
     return replace(here.world, store=here.store(carry))
 
 
-def _drop_at_once(look: _Look) -> Decision:
+def _drop_at_once(look: _Look) -> Finding:
     """The control's rule: a job that has ended needs no message."""
     item = look.world.store.get(control_table.job_key(look.pointer.job_id))
     if item is not None and item.get("state") in TERMINAL:
         return DeleteMessage("finished")
-    return _decide(look)
+    return _find_out(look)
 
 
-_decide: Final = _Look.decide
+_find_out: Final = _Look.find_out

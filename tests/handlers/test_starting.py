@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -28,9 +29,14 @@ RARELY_NEEDED = {
     "aws_lambda_powertools.utilities.parser": ["api", "small_lane", "recovery"],
     "sqlite3": ["api", "small_lane", "recovery"],
     "opensearchpy": ["api", "small_lane", "recovery"],
-    "handlers.jobs.filters": ["small_lane", "recovery"],
+    "handlers.jobs.words.filters": ["small_lane", "recovery"],
 }
 """Modules that are slow to import, and the functions that start without them."""
+
+
+@pytest.mark.parametrize("name", RARELY_NEEDED)
+def test_what_few_jobs_need_is_there(name: str) -> None:
+    assert importlib.util.find_spec(name)
 
 
 @pytest.mark.parametrize("name", ["api", "small_lane", "recovery"])
