@@ -33,7 +33,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONPATH PYTHONHOME
 
 .PHONY: help setup format lint types imports check test unit demo verify up down status bench \
-	openapi synth simulate soak lock clean
+	openapi synth simulate soak lock trace clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -117,6 +117,9 @@ lock: $(STAMP) ## Compile requirements/*.in again (ARGS=--upgrade for newer indi
 	$(COMPILE) $(ARGS) requirements/setup.in -o requirements/setup.txt
 	$(COMPILE) $(ARGS) requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) $(ARGS) requirements/lambda.in -c requirements/dev.txt -o requirements/lambda.txt
+
+trace: $(STAMP) ## Show the files that one job goes through, in order
+	$(BIN)/python -m scripts.checks.trace
 
 clean: ## Remove the environments, caches and build output (make down stops the local stack)
 	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache cdk.out build dist *.egg-info

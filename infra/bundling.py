@@ -27,7 +27,7 @@ from .settings import DeploySettings
 ROOT: Final = Path(__file__).parent.parent
 LOCK: Final = ROOT / "requirements" / "lambda.txt"
 
-SHIPPED: Final = ["/*", "!/handlers", "/handlers/memory", "__pycache__"]
+SHIPPED: Final = ["/*", "!/handlers", "/handlers/testing", "__pycache__"]
 """Gitignore rules: the handlers package without the in-memory adapters."""
 
 _ARCHITECTURES: Final = {

@@ -12,13 +12,13 @@ from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.ports import World
 from handlers.jobs.words.stored_values import size_of
-from handlers.memory.job_store import MemoryStore
-from handlers.memory.lane_queue import MemoryLaneQueue
-from handlers.memory.payload_store import MemoryPayloadStore
-from handlers.memory.record_store import MemoryRecordStore
-from handlers.memory.runtime import ManualRuntime
-from handlers.memory.telemetry import MemoryTelemetry
 from handlers.operations.registry import all_operations
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.lane_queue import MemoryLaneQueue
+from handlers.testing.payload_store import MemoryPayloadStore
+from handlers.testing.record_store import MemoryRecordStore
+from handlers.testing.runtime import ManualRuntime
+from handlers.testing.telemetry import MemoryTelemetry
 from infra.settings import PRODUCTION_TIMING
 
 if TYPE_CHECKING:

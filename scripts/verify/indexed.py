@@ -34,13 +34,13 @@ from handlers.jobs.words.ports import Count, Matches, RecordQuery, World
 from handlers.jobs.words.record_schema import RecordSchema
 from handlers.jobs.words.writes import Delete as Deletion
 from handlers.jobs.words.writes import Table, Update, Write
-from handlers.memory.job_store import MemoryStore
-from handlers.memory.lane_queue import MemoryLaneQueue
-from handlers.memory.payload_store import MemoryPayloadStore
-from handlers.memory.record_store import MemoryRecordStore
-from handlers.memory.runtime import ManualRuntime
-from handlers.memory.telemetry import MemoryTelemetry
 from handlers.operations.registry import SEARCH_INDEX, all_operations
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.lane_queue import MemoryLaneQueue
+from handlers.testing.payload_store import MemoryPayloadStore
+from handlers.testing.record_store import MemoryRecordStore
+from handlers.testing.runtime import ManualRuntime
+from handlers.testing.telemetry import MemoryTelemetry
 from scripts.local.errors import LocalError
 from scripts.opensearch.node import OpenSearchNode
 

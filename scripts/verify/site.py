@@ -29,9 +29,9 @@ from handlers.jobs.words.ports import World
 from handlers.jobs.words.record_schema import RecordSchema
 from handlers.jobs.words.timing import LaneTiming, Timing
 from handlers.jobs.words.writes import Item, Key, Put, Table
-from handlers.memory.telemetry import Line, MemoryTelemetry
 from handlers.operations import all_operations
 from handlers.slots import Slot
+from handlers.testing.telemetry import Line, MemoryTelemetry
 from scripts.load.ledger import Ledger
 from scripts.local.errors import LocalError
 from scripts.local.settings import Chosen

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.memory.job_store import MemoryStore
-from handlers.memory.lane_queue import MemoryLaneQueue
-from handlers.memory.payload_store import MemoryPayloadStore
-from handlers.memory.record_store import MemoryRecordStore
-from handlers.memory.runtime import ManualRuntime
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.lane_queue import MemoryLaneQueue
+from handlers.testing.payload_store import MemoryPayloadStore
+from handlers.testing.record_store import MemoryRecordStore
+from handlers.testing.runtime import ManualRuntime
 from scripts.local import ministack
 from tests.support import aws
 

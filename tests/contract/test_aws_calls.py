@@ -26,7 +26,7 @@ from handlers.jobs.words.writes import (
     Table,
     Update,
 )
-from handlers.memory.runtime import ManualRuntime
+from handlers.testing.runtime import ManualRuntime
 from tests.support import aws
 from tests.support.aws import stubbed
 

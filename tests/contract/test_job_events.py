@@ -14,8 +14,8 @@ from handlers.bootstrap import _address_listener, _address_problem, _listeners
 from handlers.effects.lifecycle import AddressListener
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.event import ADDRESS, EVENT_BUS, EventType, JobEvent, NotTaken
-from handlers.memory.runtime import START, ManualRuntime
 from handlers.settings import EffectSettings
+from handlers.testing.runtime import START, ManualRuntime
 from tests.contract.test_webhook import Receiver, serving
 
 if TYPE_CHECKING:

@@ -31,10 +31,11 @@ from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.messages import Message, group_of
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Key, Put, Table
-from handlers.memory.lane_queue import MemoryLaneQueue
-from handlers.memory.runtime import ManualRuntime
+from handlers.testing.lane_queue import MemoryLaneQueue
+from handlers.testing.runtime import ManualRuntime
+from handlers.testing.world import SHORT, memory_world
 from tests.support import aws
-from tests.support.world import SHORT, memory_world, moto_world
+from tests.support.world import moto_world
 
 if TYPE_CHECKING:
     from handlers.jobs.words.ports import Delivery, World

@@ -15,8 +15,8 @@ from handlers.jobs.words.errors import ReceiptExpired
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.messages import Message, group_of
 from handlers.jobs.words.timing import DAY, HOUR, SECOND
-from handlers.memory.lane_queue import MemoryLaneQueue
-from handlers.memory.runtime import ManualRuntime
+from handlers.testing.lane_queue import MemoryLaneQueue
+from handlers.testing.runtime import ManualRuntime
 
 MESSAGE: Final = Message("j1", Lane.BULK, group_of("acme"))
 VISIBILITY: Final = 30

@@ -16,9 +16,9 @@ from handlers.aws.search_query import SearchQuery
 from handlers.jobs.words.errors import QueryRefused
 from handlers.jobs.words.filters import Filter, matches
 from handlers.jobs.words.ports import Count
-from handlers.memory.job_store import MemoryStore
-from handlers.memory.record_query import MemoryRecordQuery
-from handlers.memory.record_store import MemoryRecordStore
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.record_query import MemoryRecordQuery
+from handlers.testing.record_store import MemoryRecordStore
 from tests.support import aws
 from tests.support.engine import SCHEMA, engine, new_index, put_documents
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from handlers.aws.runtime import SystemRuntime
-from handlers.memory.runtime import Deadlock, ManualRuntime
+from handlers.testing.runtime import Deadlock, ManualRuntime
 
 if TYPE_CHECKING:
     from handlers.jobs.words.ports import Runtime

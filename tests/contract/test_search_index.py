@@ -19,7 +19,7 @@ from handlers.jobs.words.effect import Batch, Delivered, Projection
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.operation import Record
 from handlers.jobs.words.record_schema import RecordSchema
-from handlers.memory.runtime import ManualRuntime
+from handlers.testing.runtime import ManualRuntime
 from scripts.opensearch.embedded import EmbeddedSearch
 from scripts.opensearch.node import ADDRESS
 from tests.support.index_model import Engine

@@ -24,7 +24,7 @@ from handlers.jobs.words.writes import (
     Table,
     Update,
 )
-from handlers.memory.job_store import MemoryStore
+from handlers.testing.job_store import MemoryStore
 from tests.support import aws
 
 if TYPE_CHECKING:

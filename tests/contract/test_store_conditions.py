@@ -23,7 +23,7 @@ from handlers.jobs.words.writes import (
     Put,
     Update,
 )
-from handlers.memory.job_store import MemoryStore
+from handlers.testing.job_store import MemoryStore
 
 if TYPE_CHECKING:
     from handlers.jobs.words.ports import Store

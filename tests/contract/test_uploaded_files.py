@@ -12,7 +12,7 @@ import pytest
 
 from handlers.jobs.words.errors import UploadGone
 from handlers.jobs.words.ports import Stored
-from handlers.memory.uploads import MemoryUploadStore
+from handlers.testing.uploads import MemoryUploadStore
 from tests.support import aws
 
 if TYPE_CHECKING:

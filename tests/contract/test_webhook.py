@@ -26,7 +26,7 @@ from handlers.effects import webhook
 from handlers.effects.webhook import MAX_REPLY, Webhook
 from handlers.jobs.words.effect import Batch, Projection
 from handlers.jobs.words.errors import Transient
-from handlers.memory.runtime import START, ManualRuntime
+from handlers.testing.runtime import START, ManualRuntime
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,10 +12,11 @@ from handlers.jobs.words.job import Lane
 from handlers.jobs.words.messages import Message
 from handlers.jobs.words.record_schema import RecordSchema
 from handlers.jobs.words.writes import Key, Missing, Put, Table
-from handlers.memory.job_store import MemoryStore
-from handlers.memory.record_store import MemoryRecordStore
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.record_store import MemoryRecordStore
+from handlers.testing.world import memory_world
 from tests.support import aws
-from tests.support.world import memory_world, moto_world
+from tests.support.world import moto_world
 
 from .conftest import BOTH, Stores
 

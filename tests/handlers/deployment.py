@@ -20,10 +20,10 @@ from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.timing import LaneTiming
 from handlers.settings import WorkSettings
+from handlers.testing.world import SHORT
 from handlers.web import once
 from tests.support import aws
 from tests.support.openapi import check_answer
-from tests.support.world import SHORT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -21,11 +21,11 @@ from handlers.jobs.words.errors import ReceiptExpired, Transient
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
-from handlers.memory.job_store import MemoryStore
-from handlers.memory.telemetry import MemoryTelemetry
 from handlers.slots import Slot
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.telemetry import MemoryTelemetry
+from handlers.testing.world import MemoryWorld, memory_world
 from tests.handlers.deployment import TENANT, job
-from tests.support.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
     from handlers.jobs.execution.decisions import Decision
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from handlers.jobs.words.messages import Message
     from handlers.jobs.words.ports import Delivery, Depth, World
     from handlers.jobs.words.writes import Write
-    from handlers.memory.lane_queue import MemoryLaneQueue
+    from handlers.testing.lane_queue import MemoryLaneQueue
 
 CHUNK = 10
 

@@ -14,8 +14,8 @@ from handlers.aws.protection import Protection
 from handlers.jobs.words.errors import OutcomeUnknown
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.states import State
-from handlers.memory.telemetry import MemoryTelemetry
 from handlers.slots import Slot
+from handlers.testing.telemetry import MemoryTelemetry
 from tests.handlers.deployment import sqs_record
 
 if TYPE_CHECKING:

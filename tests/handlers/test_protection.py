@@ -13,7 +13,7 @@ import pytest
 
 from handlers.aws import protection
 from handlers.aws.protection import Protection, protection_from
-from handlers.memory.telemetry import MemoryTelemetry
+from handlers.testing.telemetry import MemoryTelemetry
 
 LONG = 600.0
 """Seconds no test waits, unless it fails."""

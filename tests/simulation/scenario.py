@@ -31,9 +31,9 @@ from handlers.jobs.words.operation import Change, Fail, Operation, Skip
 from handlers.jobs.words.ports import World
 from handlers.jobs.words.timing import LaneTiming, Timing
 from handlers.jobs.words.writes import Key, Put, Table
-from handlers.memory.lane_queue import MemoryLaneQueue
-from handlers.memory.payload_store import MemoryPayloadStore
-from handlers.memory.record_store import MemoryRecordStore
+from handlers.testing.lane_queue import MemoryLaneQueue
+from handlers.testing.payload_store import MemoryPayloadStore
+from handlers.testing.record_store import MemoryRecordStore
 
 from . import faults as faults_
 from . import outside, verdict, wires

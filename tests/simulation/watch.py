@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from handlers.jobs.words.errors import Reason
 from handlers.jobs.words.states import EDGES, State
 from handlers.jobs.words.writes import Check, Equals, Key, Table
-from handlers.memory.job_store import MemoryStore
-from handlers.memory.writes import outcome
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.writes import outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from handlers.jobs.words.limits import Limits
     from handlers.jobs.words.timing import Timing
     from handlers.jobs.words.writes import Item, Value, Write
-    from handlers.memory.lane_queue import MemoryLaneQueue
+    from handlers.testing.lane_queue import MemoryLaneQueue
 
     from .hub import Hub, Thread
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from handlers.jobs.words.operation import Record
     from handlers.jobs.words.ports import Delivery, Depth
     from handlers.jobs.words.writes import Cursor, Index, Item, Key, Page, Value, Write
-    from handlers.memory.lane_queue import MemoryLaneQueue
-    from handlers.memory.payload_store import MemoryPayloadStore
-    from handlers.memory.record_store import MemoryRecordStore
+    from handlers.testing.lane_queue import MemoryLaneQueue
+    from handlers.testing.payload_store import MemoryPayloadStore
+    from handlers.testing.record_store import MemoryRecordStore
 
     from .faults import Faults
     from .hub import Hub, Process

@@ -15,7 +15,7 @@ from .search import Reply, Request
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from handlers.memory.runtime import ManualRuntime
+    from handlers.testing.runtime import ManualRuntime
 
 REMEMBERED: Final = 60_000
 """ms for which the version of a deleted document is remembered (index.gc_deletes)."""

@@ -36,7 +36,7 @@ from handlers.jobs.words.operation import Operation, Record, Touch
 from handlers.jobs.words.ports import Stored, UploadAddress
 from handlers.jobs.words.writes import Check, Key, Table, Write
 from handlers.operations.parameters import Parameters
-from tests.support.world import MemoryWorld, memory_world
+from handlers.testing.world import MemoryWorld, memory_world
 
 WIDTH: Final = 43
 """Bytes of one line: 40 characters of id, quotes and the newline."""

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from handlers.memory.job_store import MemoryStore
-from handlers.memory.record_store import MemoryRecordStore
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.record_store import MemoryRecordStore
 
 if TYPE_CHECKING:
     from handlers.jobs.words.writes import Write
-    from handlers.memory.runtime import ManualRuntime
+    from handlers.testing.runtime import ManualRuntime
 
     from .world import MemoryWorld
 

@@ -12,7 +12,7 @@ import urllib3
 from handlers.effects.search_client import Connection, search_client
 from handlers.effects.search_index import SearchIndex
 from handlers.jobs.words.record_schema import RecordSchema
-from handlers.memory.runtime import ManualRuntime
+from handlers.testing.runtime import ManualRuntime
 
 INDEX: Final = "records"
 

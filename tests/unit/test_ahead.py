@@ -9,7 +9,7 @@ import pytest
 from handlers.jobs.execution.prefetch import DEPTH, Chunk, Prefetch
 from handlers.jobs.selection.id_sources import Part
 from handlers.jobs.words.errors import Transient
-from tests.support.world import MemoryWorld, memory_world
+from handlers.testing.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
     from handlers.jobs.words.job import IdCursor

@@ -20,9 +20,9 @@ from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import ms
 from handlers.jobs.words.writes import Index, Update
-from handlers.memory.job_store import MemoryStore
-from handlers.memory.record_store import MemoryRecordStore
-from tests.support.world import SHORT, MemoryWorld, memory_world
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.record_store import MemoryRecordStore
+from handlers.testing.world import SHORT, MemoryWorld, memory_world
 
 from .test_job_life import TENANT, create, fill, new_job, now, receive, run_next
 

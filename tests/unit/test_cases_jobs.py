@@ -21,14 +21,14 @@ from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.operation import Record
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
-from handlers.memory.record_store import MemoryRecordStore
+from handlers.testing.record_store import MemoryRecordStore
+from handlers.testing.world import MemoryWorld, memory_world
 from handlers.web.views import job_view
-from tests.support.world import MemoryWorld, memory_world
 
 from .test_job_life import TENANT, create, fill, new_job, now, prices, receive, run_next
 
 if TYPE_CHECKING:
-    from handlers.memory.job_store import MemoryStore
+    from handlers.testing.job_store import MemoryStore
 
 CHUNK = 10
 

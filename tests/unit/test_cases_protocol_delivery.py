@@ -23,19 +23,19 @@ from handlers.jobs.words.messages import message_for
 from handlers.jobs.words.operation import Record
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import HOUR, SECOND, LaneTiming, ms
-from handlers.memory.lane_queue import MemoryLaneQueue
-from handlers.memory.record_store import MemoryRecordStore
 from handlers.slots import Slot
+from handlers.testing.lane_queue import MemoryLaneQueue
+from handlers.testing.record_store import MemoryRecordStore
+from handlers.testing.world import SHORT, MemoryWorld, memory_world
 from tests.support.process import Killed, die, nth, process
-from tests.support.world import SHORT, MemoryWorld, memory_world
 
 from .test_job_life import create, fill, new_job, now, prices, receive
 
 if TYPE_CHECKING:
     from handlers.jobs.execution.decisions import Decision
     from handlers.jobs.words.ports import Delivery
-    from handlers.memory.job_store import MemoryStore
-    from handlers.memory.runtime import ManualRuntime
+    from handlers.testing.job_store import MemoryStore
+    from handlers.testing.runtime import ManualRuntime
 
 CHUNK = 10
 BULK = Lane.BULK

@@ -23,8 +23,8 @@ from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import HOUR, MINUTE, ms
 from handlers.jobs.words.writes import Update
+from handlers.testing.world import SHORT, MemoryWorld, memory_world
 from tests.support.process import Killed, die, nth, process
-from tests.support.world import SHORT, MemoryWorld, memory_world
 
 from .test_job_life import TENANT, create, fill, new_job, now, prices, receive, run_next
 

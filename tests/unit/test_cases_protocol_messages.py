@@ -20,10 +20,10 @@ from handlers.jobs.words.messages import Message, message_for
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import MINUTE, SECOND, ms
 from handlers.jobs.words.writes import Update
-from handlers.memory.lane_queue import MemoryLaneQueue
+from handlers.testing.lane_queue import MemoryLaneQueue
+from handlers.testing.world import SHORT, MemoryWorld
 from infra.settings import PRODUCTION_TIMING
 from tests.support.process import Killed, die, nth, process
-from tests.support.world import SHORT, MemoryWorld
 
 from .test_cases_protocol_leases import chunked, free, minutes
 from .test_job_life import create, fill, new_job, now, prices, receive, run_next

@@ -15,9 +15,9 @@ from handlers.jobs.words.messages import group_of
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import MINUTE, ms
 from handlers.jobs.words.writes import Put
-from handlers.memory.lane_queue import MemoryLaneQueue
+from handlers.testing.lane_queue import MemoryLaneQueue
+from handlers.testing.world import MemoryWorld, memory_world
 from tests.support.process import Killed, die, nth, process
-from tests.support.world import MemoryWorld, memory_world
 
 from .test_cases_protocol_leases import free
 from .test_job_life import TENANT, fill, new_job, now, prices, run_next

@@ -14,8 +14,8 @@ from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import ms
+from handlers.testing.world import memory_world
 from tests.support.process import Killed, die, nth, process
-from tests.support.world import memory_world
 
 from .test_cases_protocol_leases import free
 from .test_job_life import fill, new_job, now, prices, run_next

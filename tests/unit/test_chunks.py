@@ -24,9 +24,9 @@ from handlers.jobs.words.errors import (
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.writes import Key, Put, Table, Update
-from handlers.memory.job_store import MemoryStore
-from handlers.memory.record_store import MemoryRecordStore
-from tests.support.world import MemoryWorld, memory_world
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.record_store import MemoryRecordStore
+from handlers.testing.world import MemoryWorld, memory_world
 
 from .test_job_life import TENANT, fill, new_job, now, prices, receive
 

@@ -18,9 +18,9 @@ from handlers.jobs.words.job import Job, Lane, Waiting
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
-from handlers.memory.job_store import MemoryStore
-from handlers.memory.record_store import MemoryRecordStore
-from tests.support.world import MemoryWorld, memory_world
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.record_store import MemoryRecordStore
+from handlers.testing.world import MemoryWorld, memory_world
 
 from .test_job_life import TENANT, create, fill, new_job, now, prices, receive, run_next
 

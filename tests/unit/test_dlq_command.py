@@ -15,9 +15,9 @@ from handlers.jobs.storage.control_table import read_job
 from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
+from handlers.testing.world import MemoryWorld, memory_world
 from scripts.cli import app
 from scripts.commands import dlq
-from tests.support.world import MemoryWorld, memory_world
 from tests.unit.test_job_life import TENANT, fill, new_job, run_next
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from handlers.jobs.words.job import EndReason, Job, Lane, Waiting
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.operation import Change, Operation, Outcome
 from handlers.jobs.words.states import State
-from tests.support.world import SHORT, MemoryWorld, memory_world
+from handlers.testing.world import SHORT, MemoryWorld, memory_world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

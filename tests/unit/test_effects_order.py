@@ -24,9 +24,9 @@ from handlers.jobs.words.effect import Batch, Delivered, Effect, EffectRun
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Key, Put, Table
+from handlers.testing.world import MemoryWorld, memory_world
 from tests.support.index_model import REMEMBERED, Engine
 from tests.support.search import Transport, sink_over
-from tests.support.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,8 +24,8 @@ from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.operation import Record
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import MINUTE, SECOND
+from handlers.testing.world import MemoryWorld, memory_world
 from infra.settings import PRODUCTION_TIMING
-from tests.support.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
     from handlers.jobs.words.ports import RecordStore, World

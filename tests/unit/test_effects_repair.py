@@ -10,12 +10,12 @@ import pytest
 from handlers.jobs.storage.control_table import read_job
 from handlers.jobs.words.job import Lane
 from handlers.settings import WorkSettings
+from handlers.testing.world import MemoryWorld, memory_world
 from infra.settings import PRODUCTION_TIMING
 from scripts.commands import drift as command
 from scripts.commands.drift import Repairs, facts_of
 from scripts.ops.deployment import Deployment
 from scripts.ops.drift import Difference, Drift, Kind
-from tests.support.world import MemoryWorld, memory_world
 
 TENANT = "acme"
 SETTINGS = WorkSettings(

@@ -20,7 +20,7 @@ from handlers.web.views import effects
 from tests.unit.test_effects import TENANT, Index, a_world, now, recover, run_job
 
 if TYPE_CHECKING:
-    from tests.support.world import MemoryWorld
+    from handlers.testing.world import MemoryWorld
 
 
 def parked(count: int = 12) -> tuple[MemoryWorld, Index, Job]:

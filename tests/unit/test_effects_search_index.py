@@ -20,7 +20,7 @@ from handlers.jobs.words.effect import Batch, Projection
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.operation import Record
 from handlers.jobs.words.record_schema import RecordSchema
-from handlers.memory.runtime import START, ManualRuntime
+from handlers.testing.runtime import START, ManualRuntime
 from tests.support.search import Reply, Request, Transport, sink_over
 
 if TYPE_CHECKING:

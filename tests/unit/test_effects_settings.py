@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from handlers.bootstrap import sinks_of
 from handlers.jobs.words.record_schema import RecordSchema
-from handlers.memory.runtime import ManualRuntime
 from handlers.settings import EffectSettings
+from handlers.testing.runtime import ManualRuntime
 
 HOOK: Final[dict[str, Any]] = {
     "webhook_url": "https://hooks.example/in",

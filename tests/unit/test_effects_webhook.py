@@ -16,7 +16,7 @@ from handlers.jobs.words.effect import Batch, Projection
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.limits import MAX_CHUNK
 from handlers.jobs.words.operation import Record
-from handlers.memory.runtime import ManualRuntime
+from handlers.testing.runtime import ManualRuntime
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -29,8 +29,8 @@ from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.metrics import Metric
 from handlers.jobs.words.states import State
-from handlers.memory.runtime import ManualRuntime
-from tests.support.world import MemoryWorld, memory_world
+from handlers.testing.runtime import ManualRuntime
+from handlers.testing.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
     from handlers.jobs.selection.request import Accepted

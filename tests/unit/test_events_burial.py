@@ -17,13 +17,13 @@ from handlers.jobs.words.event import EventType
 from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.messages import message_for
 from handlers.jobs.words.writes import Update
-from handlers.memory.job_store import MemoryStore
+from handlers.testing.job_store import MemoryStore
 
 from .test_events import HOOK, TENANT, Ear, new_job, recover, rows, work, world_of
 
 if TYPE_CHECKING:
     from handlers.jobs.words.writes import Write
-    from tests.support.world import MemoryWorld
+    from handlers.testing.world import MemoryWorld
 
 
 def damaged(world: MemoryWorld, job: Job, **attributes: Any) -> None:

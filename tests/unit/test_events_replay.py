@@ -14,7 +14,7 @@ from handlers.jobs.words.writes import Delete
 from tests.unit.test_events import HOOK, Ear, new_job, recover, rows, world_of
 
 if TYPE_CHECKING:
-    from tests.support.world import MemoryWorld
+    from handlers.testing.world import MemoryWorld
 
 
 def parked(count: int = 1, ear: Ear | None = None) -> tuple[MemoryWorld, Ear]:

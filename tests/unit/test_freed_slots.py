@@ -24,9 +24,9 @@ from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import ms
 from handlers.jobs.words.writes import Update
-from handlers.memory.job_store import MemoryStore
-from handlers.memory.record_store import MemoryRecordStore
-from tests.support.world import SHORT, MemoryWorld
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.record_store import MemoryRecordStore
+from handlers.testing.world import SHORT, MemoryWorld
 
 from .test_tenants import TENANT, ask, made, now, work, world_of
 

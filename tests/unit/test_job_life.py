@@ -22,9 +22,9 @@ from handlers.jobs.words.job import EndReason, Job, Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.operation import Record
 from handlers.jobs.words.states import State
-from handlers.memory.lane_queue import MemoryLaneQueue
-from handlers.memory.record_store import MemoryRecordStore
-from tests.support.world import MemoryWorld, memory_world
+from handlers.testing.lane_queue import MemoryLaneQueue
+from handlers.testing.record_store import MemoryRecordStore
+from handlers.testing.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from handlers.jobs.execution.decisions import Decision
     from handlers.jobs.words.messages import Message
     from handlers.jobs.words.ports import Delivery
-    from handlers.memory.job_store import MemoryStore
-    from handlers.memory.runtime import ManualRuntime
+    from handlers.testing.job_store import MemoryStore
+    from handlers.testing.runtime import ManualRuntime
 
 TENANT = "acme"
 

@@ -10,14 +10,14 @@ import pytest
 
 from handlers.jobs.events.rows import _time
 from handlers.jobs.lifecycle import control
+from handlers.jobs.storage.job_update import COUNTERS, job_update
 from handlers.jobs.storage.transaction import execute
 from handlers.jobs.transitions.attempt import begin_attempt
-from handlers.jobs.transitions.job_update import COUNTERS, job_update
 from handlers.jobs.transitions.release import Release, release_attempt
 from handlers.jobs.words.event import EVENT_BUS
 from handlers.jobs.words.job import Job, Lane, Waiting
 from handlers.jobs.words.states import IllegalTransition, State
-from tests.support.world import MemoryWorld, memory_world
+from handlers.testing.world import MemoryWorld, memory_world
 
 from .test_events import Ear
 from .test_job_life import TENANT, fill, new_job, now, receive, run_next

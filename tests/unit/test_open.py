@@ -10,7 +10,7 @@ from handlers.jobs.storage.backlog import MAX_COUNTED
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.metrics import Metric
 from handlers.jobs.words.writes import Key, Put
-from tests.support.world import MemoryWorld, memory_world
+from handlers.testing.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
     import pytest

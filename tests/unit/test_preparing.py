@@ -19,10 +19,10 @@ from handlers.jobs.words.errors import OutcomeUnknown, Transient
 from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.limits import PAYLOAD_BLOCK, Limits
 from handlers.jobs.words.states import State
-from handlers.memory.job_store import MemoryStore
-from handlers.memory.payload_store import MemoryPayloadStore
-from handlers.memory.uploads import MemoryUploadStore
-from tests.support.world import MemoryWorld, memory_world
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.payload_store import MemoryPayloadStore
+from handlers.testing.uploads import MemoryUploadStore
+from handlers.testing.world import MemoryWorld, memory_world
 from tests.unit.test_job_life import TENANT, fill, now, prices, run_next
 from tests.unit.test_selections import GROUP, grouped, jsonl, made, nothing_left, upload
 

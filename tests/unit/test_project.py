@@ -118,7 +118,7 @@ JOBS: Final = (
 )
 SKELETON: Final = (
     *(f"handlers/{name}.py" for name in ("api", "small_lane", "bootstrap", "settings", "starting")),
-    *(f"handlers/{name}/x.py" for name in ("web", "aws", "effects", "memory", "operations")),
+    *(f"handlers/{name}/x.py" for name in ("web", "aws", "effects", "testing", "operations")),
     *(f"{name}/__init__.py" for name in ("infra", "scripts")),
     *(f"handlers/jobs/{name}/x.py" for name in JOBS),
 )
@@ -127,8 +127,8 @@ FORBIDDEN: Final = {
     "handlers/bootstrap.py": "handlers.api",
     "handlers/effects/x.py": "handlers.bootstrap",
     "handlers/jobs/words/web.py": "handlers.web.x",
-    "handlers/aws/x.py": "handlers.memory.x",
-    "handlers/memory/x.py": "handlers.effects.x",
+    "handlers/aws/x.py": "handlers.testing.x",
+    "handlers/testing/x.py": "handlers.effects.x",
     "handlers/settings.py": "handlers.aws.x",
     "handlers/operations/x.py": "handlers.settings",
     "handlers/jobs/execution/x.py": "handlers.operations.x",

@@ -23,7 +23,7 @@ from handlers.jobs.transitions.release import Release, release_attempt
 from handlers.jobs.words.errors import JobFailed, Refused, Transient
 from handlers.jobs.words.job import EndReason, Job, Lane
 from handlers.jobs.words.states import State
-from tests.support.world import MemoryWorld, memory_world
+from handlers.testing.world import MemoryWorld, memory_world
 
 from .test_job_life import TENANT, fill, new_job, now, receive
 

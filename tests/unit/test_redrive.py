@@ -19,7 +19,7 @@ from handlers.jobs.words.job import EndReason, Job, Lane
 from handlers.jobs.words.messages import Message, group_of
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
-from tests.support.world import MemoryWorld, memory_world
+from handlers.testing.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
     from handlers.jobs.lifecycle.dead_letters import Redriven

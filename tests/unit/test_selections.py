@@ -21,9 +21,9 @@ from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.ports import Match, Matches
 from handlers.jobs.words.states import State
 from handlers.jobs.words.upload import Format, UploadForm
-from handlers.memory.job_store import MemoryStore
-from handlers.memory.record_query import MemoryRecordQuery
-from tests.support.world import MemoryWorld, memory_world
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.record_query import MemoryRecordQuery
+from handlers.testing.world import MemoryWorld, memory_world
 from tests.unit.test_job_life import TENANT, fill, now, prices, run_next
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from handlers.jobs.storage.transaction import Rejected, Transaction, execute
 from handlers.jobs.transitions.conditions import JOB, LEASE
 from handlers.jobs.words.errors import Reason, Refused, Why
 from handlers.jobs.words.writes import Check, Key, Present
-from handlers.memory.job_store import MemoryStore
-from tests.support.world import memory_world
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.world import memory_world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,8 +12,8 @@ from handlers.jobs.storage import control_table
 from handlers.jobs.storage.shards import recording_shards, with_all_shards
 from handlers.jobs.words.errors import OutcomeUnknown, Transient
 from handlers.jobs.words.writes import Index, Put
-from handlers.memory.job_store import MemoryStore
-from tests.support.world import MemoryWorld, memory_world
+from handlers.testing.job_store import MemoryStore
+from handlers.testing.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

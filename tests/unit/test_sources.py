@@ -12,7 +12,7 @@ from handlers.jobs.selection.id_sources import InlineIds, Source, StoredIds, lin
 from handlers.jobs.words.errors import JobFailed
 from handlers.jobs.words.job import EndReason
 from handlers.jobs.words.limits import PAYLOAD_BLOCK
-from handlers.memory.payload_store import MemoryPayloadStore
+from handlers.testing.payload_store import MemoryPayloadStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ from handlers.jobs.words.writes import Found
 from .test_events import HOOK, TENANT, Bus, Ear, failed, new_job, recover, rows, world_of
 
 if TYPE_CHECKING:
-    from tests.support.world import MemoryWorld
+    from handlers.testing.world import MemoryWorld
 
 
 @dataclass

@@ -27,7 +27,7 @@ from handlers.jobs.words.job import Job, Lane, Waiting
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
-from tests.support.world import MemoryWorld, memory_world
+from handlers.testing.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

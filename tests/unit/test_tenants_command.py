@@ -11,9 +11,9 @@ from typer.testing import CliRunner, Result
 from handlers.jobs.transitions.quotas import usage
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
+from handlers.testing.world import MemoryWorld, memory_world
 from scripts.cli import app
 from scripts.commands import tenants
-from tests.support.world import MemoryWorld, memory_world
 from tests.unit.test_job_life import TENANT, create, fill
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from ..events.rows import event_rows, publish_now
 from ..storage import control_table, outbox
 from ..storage.control_table import read_job
+from ..storage.job_update import job_update
 from ..storage.transaction import Rejected, Transaction, execute, retry_transient
 from ..transitions.conditions import EFFECT, JOB
-from ..transitions.job_update import job_update
 from ..words.event import EventType
 from ..words.job import Job, Waiting
 from ..words.metrics import Metric

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from ..effects.run import sinks_of
 from ..effects.runner import EffectRunner
 from ..lifecycle.admission import admit_held
 from ..lifecycle.dispatch import send_dispatch
@@ -140,8 +139,8 @@ class _Attempt:
             if result.stop is StopReason.LOST:
                 return self._lost(job)
             job = result.job
-        if not isinstance(result, LoopEnd) or sinks_of(self.world, job.operation):
-            # The checkpoint, or how many effects are open, is only known to the store.
+        if not isinstance(result, LoopEnd) or job.effects_open or job.effects_parked:
+            # The checkpoint, or how many effects are still open, is only known to the store.
             now = self._as_it_is(job)
             if now is None:
                 return self._lost(job)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from ..storage import control_table
 from ..storage.control_table import read_lease
+from ..storage.job_update import job_update
 from ..storage.transaction import Rejected, Transaction, execute, retry_transient
 from ..transitions.conditions import JOB, LEASE
-from ..transitions.job_update import job_update
 from ..words.writes import Equals, Update
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..events.rows import event_rows
 from ..storage import control_table
+from ..storage.job_update import job_update
 from ..storage.transaction import Transaction, Transition, job_is
 from ..words.event import EventType
 from ..words.job import Job, Lease
@@ -13,7 +14,6 @@ from ..words.states import State
 from ..words.timing import ms
 from ..words.writes import Equals, Update
 from .conditions import JOB, LEASE, expiry_as_read, job_as_read, owns_lease
-from .job_update import job_update
 
 if TYPE_CHECKING:
     from ..words.ports import World

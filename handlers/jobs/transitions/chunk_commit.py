@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..storage import control_table
+from ..storage.job_update import job_update
 from ..storage.transaction import Transaction, Transition, job_is
 from ..words.states import State
 from ..words.writes import Check, Equals, Missing, Put
 from .conditions import EFFECT, JOB, LEASE, OUTCOMES, owns_lease
-from .job_update import job_update
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

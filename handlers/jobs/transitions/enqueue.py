@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..events.rows import event_rows
 from ..storage import control_table
+from ..storage.job_update import job_update
 from ..storage.transaction import Transaction, Transition, job_is
 from ..words.event import EventType
 from ..words.job import Job, Waiting
@@ -17,7 +18,6 @@ from ..words.timing import ms
 from ..words.writes import AnyOf, Below, Equals, Missing, Put, Update
 from .conditions import DISPATCH, JOB, LEASE, expiry_as_read, job_as_read, owns_lease
 from .idempotency import uniqueness_rows
-from .job_update import job_update
 from .quotas import admit_to_slot, count_active, take_slot
 
 if TYPE_CHECKING:

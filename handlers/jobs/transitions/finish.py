@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from ..events.rows import event_rows
 from ..storage import control_table
+from ..storage.job_update import job_update
 from ..storage.transaction import Transaction, Transition, job_is
 from ..words.event import EventType
 from ..words.job import EndReason, Job, Lease, Waiting
 from ..words.states import State
 from ..words.writes import Equals, Update
 from .conditions import JOB, LEASE, expiry_as_read, job_as_read, owns_lease
-from .job_update import job_update
 from .quotas import NOBODY_HELD, return_slot, uncount_active
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..storage import control_table
+from ..storage.job_update import job_update
 from ..storage.transaction import Transaction, Transition, job_is
 from ..words.states import State
 from ..words.writes import Update
 from .conditions import JOB, LEASE, expiry_as_read, job_as_read, owns_lease
-from .job_update import job_update
 from .quotas import return_slot
 
 if TYPE_CHECKING:

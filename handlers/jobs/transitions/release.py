@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..storage import control_table
+from ..storage.job_update import job_update
 from ..storage.transaction import Transaction, Transition, job_is
 from ..words.job import Job, Lane, Waiting
 from ..words.states import State
@@ -13,7 +14,6 @@ from ..words.timing import ms
 from ..words.writes import Update
 from .conditions import DISPATCH, JOB, LEASE, job_as_read, owns_lease
 from .enqueue import dispatch_row
-from .job_update import job_update
 from .quotas import IN_FLIGHT
 
 if TYPE_CHECKING:

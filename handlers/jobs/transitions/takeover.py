@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ..events.rows import event_rows
+from ..storage.job_update import job_update
 from ..storage.transaction import Transaction, job_is
 from ..words.event import EventType
 from ..words.job import EndReason, Job
@@ -14,7 +15,6 @@ from .conditions import JOB, LEASE, expiry_as_read, job_as_read
 from .enqueue import first_dispatch, new_job_row, subject_taken
 from .finish import cleanup_left
 from .idempotency import uniqueness_rows
-from .job_update import job_update
 from .quotas import exchange_slots
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ..storage import control_table
 from ..words.job import Job
 from ..words.states import reason_for
 from ..words.writes import Update
+from . import control_table
 
 if TYPE_CHECKING:
     from ..words.ports import World
