@@ -1,7 +1,7 @@
 """The files that one job's creation, chunk and end go through, in order: ``make trace``.
 
-A small job runs on the in-memory adapters, and every call into a module of the rules is noted. What a
-reader knows by then is left out: the nouns (``words``), how the table is written (``storage``).
+A small job runs on the in-memory adapters, and every call into a module of the rules is noted. A
+reader knows the nouns (``words``) and how the table is written (``storage``); these are left out.
 """
 
 from __future__ import annotations
