@@ -21,7 +21,7 @@ GOOD := import ensurepip, sys; sys.exit(sys.version_info < (3, 11))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 CDK := $(VENV)/cdk
-CODE := $(wildcard app.py) handlers infra scripts tests
+CODE := $(wildcard app.py) client/src/fairlane_client handlers infra scripts tests
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header
 WORKERS ?= 2
@@ -42,16 +42,19 @@ setup: $(STAMP) ## Make the environment in .venv, with PYTHON=python3.12 in .ven
 	@echo "The environment is ready: $(VENV)"
 
 # A second run finds the stamp newer than what it was made from and does nothing.
-$(STAMP): requirements/setup.txt requirements/dev.txt pyproject.toml
-	@$(BIN)/python -c 'import pip' 2>/dev/null || { python='$(PYTHON)'; \
-		$$python -c '$(GOOD)' 2>/dev/null || { \
-			echo "Fairlane needs Python 3.11 or newer; '$$python' is $$($$python --version 2>&1 || true)." >&2; \
-			echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.13" >&2; exit 1; }; \
+$(STAMP): requirements/setup.txt requirements/dev.txt pyproject.toml client/pyproject.toml
+	@$(BIN)/python -c 'import pip' 2>/dev/null || { python='$(PYTHON)'; \\
+		$$python -c '$(GOOD)' 2>/dev/null || { \\
+			echo "Fairlane needs Python 3.11 or newer; '$$python' is $$($$python --version 2>&1 || true)." >&2; \\
+			echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.13" >&2; exit 1; }; \\
 		echo "Making $(VENV) with $$($$python --version)"; $$python -m venv --clear $(VENV); }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
 		-r requirements/setup.txt
 	@$(BIN)/uv pip install --quiet --require-hashes -r requirements/dev.txt
-	@$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable ./client
+	@# compat: one path, so that a new module is importable without installing again.
+	@$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable . \
+		--config-setting editable_mode=compat
 	@touch $@
 
 format: $(STAMP) ## Format the code, and mend what the linter can mend safely

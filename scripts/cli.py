@@ -1,71 +1,90 @@
-"""The ``fairlane`` command."""
+"""The commands that the backend adds to ``fairlane``: operators' first, then those of a checkout.
+
+The entry point ``fairlane.commands`` names the table; nothing is imported for it.
+"""
 
 from __future__ import annotations
 
-import signal
-import sys
+from typing import Final
 
-import typer
-from rich.console import Console
-from rich.text import Text
+from fairlane_client.commands.lazy import Command
 
-from .commands import (
-    bench,
-    demo,
-    dlq,
-    drift,
-    effects,
-    events,
-    jobs,
-    lanes,
-    local,
-    opensearch,
-    payload_budget,
-    simulate,
-    tenants,
-    token,
-    verify,
+CHECKOUT: Final = "a checkout of Fairlane and its development tools: `make setup` there"
+
+OPERATORS: Final = (
+    Command(
+        "dlq", "scripts.commands.dlq:app", "Dead letters, joined with the state of their jobs."
+    ),
+    Command(
+        "drift",
+        "scripts.commands.drift:drift",
+        "Compare the record table with the search index; the exit status is 1 when they differ.",
+    ),
+    Command(
+        "effects",
+        "scripts.commands.effects:app",
+        "What must still happen outside because chunks committed.",
+    ),
+    Command(
+        "events",
+        "scripts.commands.events:app",
+        "What the event bus and the addresses of requests must still hear of jobs.",
+    ),
+    Command(
+        "payload-budget",
+        "scripts.commands.payload_budget:payload_budget",
+        "Build the largest request that is accepted, and measure it in every layer it passes.",
+    ),
+    Command("tenants", "scripts.commands.tenants:app", "What a tenant may have under way at once."),
 )
-from .local.errors import LocalError
-
-app = typer.Typer(
-    help="Bulk jobs with lanes: run them on one machine, watch them, and check what is claimed.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+DEVELOPERS: Final = (
+    Command(
+        "bench",
+        "scripts.commands.bench:bench",
+        "Measure what Fairlane costs, side by side; the exit status is 1 out of bounds.",
+        CHECKOUT,
+    ),
+    Command(
+        "demo",
+        "scripts.commands.demo:demo",
+        "Bulk jobs over 28,000 airports in every bulk slot; small jobs start at once.",
+        CHECKOUT,
+    ),
+    Command(
+        "local",
+        "scripts.commands.local:app",
+        "The local stack: a local AWS with the deployed app.",
+        CHECKOUT,
+    ),
+    Command(
+        "opensearch",
+        "scripts.commands.opensearch:app",
+        "A real OpenSearch node, for the checks of queries.",
+        CHECKOUT,
+    ),
+    Command(
+        "simulate",
+        "scripts.commands.simulate:simulate",
+        "Replay one seed of the simulation, step by step. Exit status 1 when a rule is broken.",
+        CHECKOUT,
+    ),
+    Command(
+        "soak",
+        "scripts.commands.simulate:soak",
+        "Simulate seeds that no test has tried. Exit status 1 when one of them breaks a rule.",
+        CHECKOUT,
+    ),
+    Command(
+        "token",
+        "scripts.commands.token:token",
+        "Print a token for a tenant, signed by the local stack's development issuer.",
+        CHECKOUT,
+    ),
+    Command(
+        "verify",
+        "scripts.commands.verify:verify",
+        "Show on a stack of its own that a claim holds, and that it would not without its reason.",
+        CHECKOUT,
+    ),
 )
-app.add_typer(jobs.app, name="jobs")
-app.add_typer(dlq.app, name="dlq")
-app.add_typer(effects.app, name="effects")
-app.add_typer(events.app, name="events")
-app.add_typer(local.app, name="local")
-app.add_typer(opensearch.app, name="opensearch")
-app.add_typer(tenants.app, name="tenants")
-app.command("bench")(bench.bench)
-app.command("demo")(demo.demo)
-app.command("drift")(drift.drift)
-app.command("lanes")(lanes.lanes)
-app.command("payload-budget")(payload_budget.payload_budget)
-app.command("simulate")(simulate.simulate)
-app.command("soak")(simulate.soak)
-app.command("token")(token.token)
-app.command("verify")(verify.verify)
-
-
-def main() -> None:
-    """Entry point. An expected error is one message and exit status 1; a bug is a traceback.
-
-    Being ended (a closed terminal, a cancelled CI job) runs the same clean-up as Ctrl-C.
-    """
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda ended, _: sys.exit(128 + ended))
-    try:
-        app()
-    except LocalError as error:
-        message = Text.assemble(("error: ", "red"), str(error))
-        Console(stderr=True).print(message, soft_wrap=True)
-        sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()
+COMMANDS: Final = (*OPERATORS, *DEVELOPERS)

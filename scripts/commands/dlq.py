@@ -15,8 +15,8 @@ from handlers.jobs.lifecycle.dead_letters import Fate, Letter, Redriven, read_le
 from handlers.jobs.words.errors import FairlaneError, ReceiptExpired
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.ports import LaneQueue
+from scripts.local import DEFAULT_NAME
 from scripts.local.errors import LocalError
-from scripts.local.state import DEFAULT_NAME
 from scripts.ops.deployment import Deployment, deployment
 
 app = typer.Typer(help="Dead letters, joined with the state of their jobs.", no_args_is_help=True)

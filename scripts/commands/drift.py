@@ -19,8 +19,8 @@ from handlers.jobs.lifecycle.submit import Busy, TooMany, submit
 from handlers.jobs.selection.request import accept
 from handlers.jobs.words.errors import FairlaneError
 from handlers.jobs.words.record_schema import RecordSchema
+from scripts.local import DEFAULT_NAME
 from scripts.local.errors import LocalError
-from scripts.local.state import DEFAULT_NAME
 from scripts.local.steps import Steps
 from scripts.ops.deployment import Deployment, deployment
 from scripts.ops.drift import Difference, Drift, Sides, find

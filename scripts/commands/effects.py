@@ -13,7 +13,7 @@ from handlers.jobs.lifecycle.replay_effects import (
     open_effects_of_job,
     replay_one,
 )
-from scripts.local.state import DEFAULT_NAME
+from scripts.local import DEFAULT_NAME
 from scripts.ops.deployment import Deployment, deployment
 
 from .outbox import AsJson, Name, OfJob, Stack, asking, say_replayed, show, standing

@@ -13,7 +13,7 @@ from handlers.jobs.events.delivery import (
     undelivered_of_all,
     undelivered_of_job,
 )
-from scripts.local.state import DEFAULT_NAME
+from scripts.local import DEFAULT_NAME
 from scripts.ops.deployment import Deployment, deployment
 
 from .outbox import AsJson, Name, OfJob, Stack, asking, say_replayed, show, standing

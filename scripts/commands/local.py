@@ -8,10 +8,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from scripts.local import DEFAULT_NAME
 from scripts.local.errors import AlreadyUp
 from scripts.local.ministack import endpoint
 from scripts.local.stack import LocalStack
-from scripts.local.state import DEFAULT_NAME, StackFolder, State, names
+from scripts.local.state import StackFolder, State, names
 from scripts.local.steps import Steps
 
 app = typer.Typer(help="The local stack: a local AWS with the deployed app.", no_args_is_help=True)

@@ -16,8 +16,8 @@ from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import MAX_TENANT_BYTES
 from handlers.jobs.words.ports import World
 from handlers.jobs.words.text_rules import text_problem
+from scripts.local import DEFAULT_NAME
 from scripts.local.errors import LocalError
-from scripts.local.state import DEFAULT_NAME
 from scripts.ops.deployment import deployment
 
 app = typer.Typer(help="What a tenant may have under way at once.", no_args_is_help=True)

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from scripts.local import DEFAULT_NAME
 from scripts.local.identity import SCOPES
-from scripts.local.stack import LocalStack
-from scripts.local.state import DEFAULT_NAME
+from scripts.local.target import target
 
 
 def token(
@@ -20,5 +20,5 @@ def token(
     name: Annotated[str, typer.Option("--name", help="Of which local stack.")] = DEFAULT_NAME,
 ) -> None:
     """Print a token for a tenant, signed by the local stack's development issuer."""
-    issuer = LocalStack(name).attach().issuer
+    issuer = target(name).issuer
     print(issuer.token(tenant, expires_in=expires, scopes=scope or SCOPES))

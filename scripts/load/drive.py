@@ -9,9 +9,10 @@ from functools import cache
 from itertools import islice
 from typing import Final
 
+from fairlane_client import ApiProblem, Client, NewJob
+
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.states import State
-from scripts.client import ApiProblem, Client, NewJob
 from scripts.local.errors import LocalError
 from scripts.local.stack import LocalStack
 from scripts.local.steps import Steps
@@ -196,7 +197,7 @@ class Driver:
                     if problem.code != "not_possible":  # it has ended meanwhile
                         raise
                 else:
-                    cancelled += after.state is State.CANCELLED
+                    cancelled += after.state == State.CANCELLED
         return cancelled
 
     def _submit(self, planned: Planned) -> str:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import chain, count, cycle, islice, pairwise, zip_longest
 from typing import Final, TypeAlias
 
-from scripts.client import NewJob
+from fairlane_client import NewJob
 
 Tenants: TypeAlias = Mapping[str, Sequence[str]]
 """Tenant -> the ids of its records."""

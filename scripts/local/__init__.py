@@ -3,3 +3,8 @@
 ``stack`` ties it together; ``ministack``, ``deploy``, ``worker``, ``identity`` and ``airports``
 each know one part.
 """
+
+from typing import Final
+
+DEFAULT_NAME: Final = "default"
+"""Of a local stack."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from fairlane_client.commands.errors import CommandError
 
-class LocalError(Exception):
+
+class LocalError(CommandError):
     """The local stack cannot do what was asked."""
 
 

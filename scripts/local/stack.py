@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +13,7 @@ from handlers.jobs.words.record_schema import RecordSchema
 from handlers.settings import EffectSettings
 from scripts.opensearch.embedded import EmbeddedSearch
 
-from . import airports, deploy, ministack, processes, warming
+from . import DEFAULT_NAME, airports, deploy, ministack, processes, warming
 from .api import Api
 from .clients import Clients
 from .deploy import Deployed
@@ -21,9 +21,10 @@ from .errors import AlreadyUp, LocalError, NotUp
 from .identity import Issuer
 from .processes import Process
 from .settings import AWS_STAND_IN, SEARCH_STAND_IN, Chosen, over, settings_anywhere
-from .state import DEFAULT_NAME, ROOT, StackFolder, State
+from .state import ROOT, StackFolder, State
 from .steps import Steps
 from .synthesis import Synthesis
+from .target import not_up
 from .worker import Workers
 
 TOKEN_S = 24 * 3600
@@ -81,10 +82,7 @@ class LocalStack:
         """Take over a stack that an earlier command started. Raises NotUp."""
         state = self.folder.read()
         if not state.up:
-            raise NotUp(
-                f"the stack {self.name!r} is not up. Start it with "
-                f"`fairlane local up --name {self.name}`"
-            )
+            raise NotUp(not_up(self.name))
         self._state = state
         return self
 
@@ -125,6 +123,11 @@ class LocalStack:
     def endpoint(self) -> str:
         """The address of the local AWS."""
         return ministack.endpoint(self._state.port)
+
+    @property
+    def credentials(self) -> Mapping[str, str]:
+        """What an AWS client finds them by, and the region, in the environment."""
+        return ministack.CREDENTIALS
 
     @cached_property
     def clients(self) -> Clients:

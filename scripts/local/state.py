@@ -18,7 +18,6 @@ from .errors import InUse, LocalError
 from .processes import Process
 
 ROOT: Final = PROJECT / ".fairlane" / "local"
-DEFAULT_NAME: Final = "default"
 
 
 class State(BaseModel):

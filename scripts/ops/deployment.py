@@ -18,8 +18,6 @@ from handlers.jobs.words.errors import FairlaneError
 from handlers.jobs.words.job import Lane
 from handlers.settings import PREFIX, SettingsError, WorkSettings
 from scripts.local.errors import LocalError
-from scripts.local.ministack import CREDENTIALS, REGION
-from scripts.local.stack import LocalStack
 
 if TYPE_CHECKING:
     from handlers.jobs.words.ports import LaneQueue, World
@@ -43,11 +41,7 @@ def deployment(stack: str | None, local: str) -> Deployment:
     The environment is this deployment's afterwards: what makes clients of its own, later, makes
     them for it. Raises LocalError, saying what could not be read."""
     if stack is None:
-        attached = LocalStack(local).attach()
-        os.environ.update(CREDENTIALS)
-        os.environ["AWS_DEFAULT_REGION"] = REGION
-        os.environ["AWS_ENDPOINT_URL"] = attached.endpoint
-        stack = attached.deployed.stack
+        stack = _attached(local)
     try:
         return _read(stack)
     except (BotoCoreError, ClientError, FairlaneError) as error:
@@ -56,6 +50,20 @@ def deployment(stack: str | None, local: str) -> Deployment:
         raise LocalError(
             f"the stack {stack!r} was deployed with other settings than this version has: {error}"
         ) from error
+
+
+def _attached(name: str) -> str:
+    """The local stack of that name, for every AWS client that is made from here on."""
+    try:
+        from scripts.local.stack import LocalStack  # noqa: PLC0415  only a checkout has its parts
+    except ModuleNotFoundError as error:
+        raise LocalError(
+            f"which stack? --stack (a local one needs a checkout: {error.name} is not installed)"
+        ) from error
+    attached = LocalStack(name).attach()
+    os.environ.update(attached.credentials)
+    os.environ["AWS_ENDPOINT_URL"] = attached.endpoint
+    return attached.deployed.stack
 
 
 def _read(stack: str) -> Deployment:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from scripts.client import ApiProblem, Client, JobView, NewJob
+from fairlane_client import ApiProblem, Client, JobView, NewJob
+
 from scripts.load.measures import Dwell
 from scripts.local.errors import LocalError
 

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from fairlane_client import Client, NewJob
+
 from handlers.jobs.words.job import Lane
-from scripts.client import Client, NewJob
 from scripts.load.ledger import JobRow, Ledger
 from scripts.load.measures import Dwell
 from scripts.load.patience import STALLED_S, Patience

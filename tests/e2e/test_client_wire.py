@@ -11,8 +11,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-
-from scripts.client import ApiProblem, Client, NewJob, NotDownloaded, ReportView, Unreachable, fetch
+from fairlane_client import (
+    ApiProblem,
+    Client,
+    NewJob,
+    NotDownloaded,
+    ReportView,
+    Unreachable,
+    fetch,
+)
 
 VIEW = {
     "id": "j1",

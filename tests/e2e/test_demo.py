@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from fairlane_client import Client
 
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.states import State
-from scripts.client import Client
 from scripts.demo.keep import kept
 from scripts.demo.report import Report
 from scripts.demo.run import run
@@ -93,7 +93,7 @@ def test_the_two_curl_lines_work_as_printed(stack: LocalStack, load: Load) -> No
     )
     assert len(listed["jobs"]) == 3
     client = Client(left.api, left.token)
-    assert client.wait(created["id"], timeout=600).state is State.SUCCEEDED
+    assert client.wait(created["id"], timeout=600).state == State.SUCCEEDED
     client.close()
 
 

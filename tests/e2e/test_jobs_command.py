@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from fairlane_client.commands.app import app
 from typer.testing import CliRunner, Result
 
-from scripts.cli import app
 from scripts.commands import calling, selecting
 from scripts.local import airports
 from scripts.local.errors import NotUp

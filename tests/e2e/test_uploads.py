@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fairlane_client import Client, NewJob, NewUpload, Unreachable
+from scripts.client.uploads import UploadAddress, send
+from scripts.commands.jobs import app
 from typer.testing import CliRunner
 
 from handlers.jobs.words.states import State
-from scripts.client import Client, NewJob, NewUpload, Unreachable
-from scripts.client.uploads import UploadAddress, send
 from scripts.commands import selecting
-from scripts.commands.jobs import app
 from scripts.local.airports import airports_by_tenant
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from fairlane_client.commands.app import app
 from typer.testing import CliRunner
 
 from handlers.jobs.events.rows import event_rows
@@ -18,7 +19,6 @@ from handlers.jobs.words.effect import Batch, Delivered
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.event import ADDRESS, EVENT_BUS, EventType, JobEvent, NotTaken
 from handlers.jobs.words.limits import Limits
-from scripts.cli import app
 from scripts.commands import effects, events
 from scripts.ops.deployment import Quiet
 

@@ -8,10 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-
-from handlers.jobs.words.states import State
-from scripts.client import Client, JobPage, JobView, NewJob, StillRunning
-from scripts.client.problems import problem_of
+from fairlane_client import Client, JobPage, JobView, NewJob, State, StillRunning
+from fairlane_client.problems import problem_of
 
 
 def view(id_: str = "j1", state: str = "RUNNING", **more: object) -> JobView:

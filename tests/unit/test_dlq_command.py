@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fairlane_client.commands.app import app
 from typer.testing import CliRunner, Result
 
 from handlers.jobs.lifecycle.dead_letters import read_letter
@@ -16,7 +17,6 @@ from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
 from handlers.testing.world import MemoryWorld, memory_world
-from scripts.cli import app
 from scripts.commands import dlq
 from tests.unit.test_job_life import TENANT, fill, new_job, run_next
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from fairlane_client.commands.app import app
 from typer.main import get_command
 
 from handlers.jobs.words.states import EDGES
-from scripts.cli import app
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fairlane_client import ApiProblem, Client, JobView, NewJob, Unreachable
+from fairlane_client.commands.app import app
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from scripts.cli import app
-from scripts.client import ApiProblem, Client, JobView, NewJob, Unreachable
 from scripts.commands import job_tables
 
 VIEW = {

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fairlane_client import Client, ItemView, NotDownloaded, ReportView
 
 from handlers.jobs.results.items import ItemOutcome
-from scripts.client import Client, ItemView, NotDownloaded, ReportView
 from scripts.commands import results
 from tests.unit.test_jobs_command import invoke, words
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fairlane_client import ApiProblem, Client, JobPreview, JobView, NewJob, NewUpload
+from fairlane_client.commands.app import app
 from typer.main import get_command
 from typer.testing import Result
 
 from handlers.jobs.selection.request import JobRequest
 from handlers.jobs.words.limits import MAX_BODY_BYTES
 from handlers.web.routes import ROUTES
-from scripts.cli import app
-from scripts.client import ApiProblem, Client, JobPreview, JobView, NewJob, NewUpload
 from scripts.commands import selecting
 from tests.unit.test_jobs_command import BASE, invoke, view, words
 

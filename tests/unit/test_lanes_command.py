@@ -6,11 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
-
-from scripts.cli import app
-from scripts.client import ApiProblem, Client, JobView, LaneView
+from fairlane_client import ApiProblem, Client, JobView, LaneView
+from fairlane_client.commands.app import app
 from scripts.commands.job_tables import pace
+from typer.testing import CliRunner, Result
 
 LANES: list[dict[str, Any]] = [
     {

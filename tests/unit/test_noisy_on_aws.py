@@ -13,10 +13,10 @@ from typing import Any
 import boto3
 import pytest
 from botocore.stub import Stubber
+from fairlane_client import Client, JobView, NewJob
+from fairlane_client.commands.app import app
 from typer.testing import CliRunner
 
-from scripts.cli import app
-from scripts.client import Client, JobView, NewJob
 from scripts.local.errors import LocalError
 from scripts.verify import noisy_on_aws
 from scripts.verify.noisy_on_aws import NOISY_GROUPS, SHOWN, Target, most, report, target, tokens_in

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fairlane_client.commands.app import app
 from typer.testing import CliRunner
 
 from handlers.jobs.words import limits
@@ -26,7 +27,6 @@ from scripts.budget import event
 from scripts.budget.budget import body_of, budget, largest, request_of
 from scripts.budget.ids import like, of_length
 from scripts.budget.made import create
-from scripts.cli import app
 
 LIMITS = Limits()
 SAMPLE = ["😀" * 8, "été-12345", 'q"uo"ted', "007"]

@@ -6,13 +6,13 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from fairlane_client.commands.app import app
 from typer.testing import CliRunner, Result
 
 from handlers.jobs.transitions.quotas import usage
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
 from handlers.testing.world import MemoryWorld, memory_world
-from scripts.cli import app
 from scripts.commands import tenants
 from tests.unit.test_job_life import TENANT, create, fill
 

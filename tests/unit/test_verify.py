@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from fairlane_client.commands.app import app
 from typer.testing import CliRunner
 
+
 from handlers.jobs.words.states import State
-from scripts.cli import app
 from scripts.commands import verify
 from scripts.load.drive import Duplicate
 from scripts.local.steps import Steps

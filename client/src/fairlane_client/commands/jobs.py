@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from scripts.client import Client, JobView
-from scripts.local.state import DEFAULT_NAME
-
-from . import job_tables
+from ..client import Client
+from ..models import JobView
+from ..words import State
+from . import ids
 from .calling import AsJson, JobId, Name, Tenant, Token, Url, calling
+from .pairs import labels
 from .results import items, report
-from .showing import follow, show
+from .showing import Timeout, follow, show, show_many
 from .submitting import submit
 
 app = typer.Typer(help="Jobs of one tenant, through the API.", no_args_is_help=True)
 app.command()(submit)
 app.command()(items)
 app.command()(report)
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        example = "2026-01-31, 2026-01-31T09:30 or 2026-01-31T09:30:00+01:00"
+        raise typer.BadParameter(f"{text!r} is no time such as {example}") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 @app.command()
@@ -31,47 +43,72 @@ def get(
     url: Url = None,
     token: Token = None,
     tenant: Tenant = None,
-    name: Name = DEFAULT_NAME,
+    name: Name = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a job."""
     with calling(url, token, tenant, name, as_json=as_json) as client:
-        show(client.get(job_id), as_json=as_json)
+        show(client.get(ids.whole(client, job_id)), as_json=as_json)
 
 
 @app.command("list")
-def list_jobs(
+def list_jobs(  # noqa: PLR0913  the options of a command are its parameters
     *,
     limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20,
+    state: Annotated[
+        list[State] | None, typer.Option(help="In this state; repeat it for several.")
+    ] = None,
+    operation: Annotated[str | None, typer.Option(help="With this operation.")] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", metavar="NAME=VALUE", help="With this label; repeat it."),
+    ] = None,
+    created_after: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Created then or later; UTC by default.")
+    ] = None,
+    created_before: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Created before then; UTC by default.")
+    ] = None,
     url: Url = None,
     token: Token = None,
     tenant: Tenant = None,
-    name: Name = DEFAULT_NAME,
+    name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the newest jobs."""
+    """List the newest jobs. In a terminal with the beginnings of their ids, which is enough for
+    the other commands."""
+    after, before = _moment(created_after), _moment(created_before)
     with calling(url, token, tenant, name, as_json=as_json) as client:
-        jobs = list(client.jobs(limit))
+        jobs = client.jobs(
+            limit,
+            state=state or (),
+            operation=operation,
+            label=labels(label or []),
+            created_after=after,
+            created_before=before,
+        )
         if as_json:
             for job in jobs:
                 print(json.dumps(job.as_json()))
         else:
-            Console().print(job_tables.many(jobs))
+            show_many(list(jobs))
 
 
 @app.command()
 def watch(
     job_id: JobId,
     *,
+    timeout: Timeout = None,
     url: Url = None,
     token: Token = None,
     tenant: Tenant = None,
-    name: Name = DEFAULT_NAME,
+    name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Follow a job until it has ended. Exit status 1 when it did not succeed."""
+    """Follow a job until it has ended. The exit status says how: 0 well, 3 with failed records,
+    4 failed, 5 cancelled, 8 not yet."""
     with calling(url, token, tenant, name, as_json=as_json) as client:
-        follow(client, job_id, as_json=as_json)
+        follow(client, ids.whole(client, job_id), timeout, as_json=as_json)
 
 
 def _verb(act: Callable[[Client, str], JobView], what: str) -> None:
@@ -83,11 +120,11 @@ def _verb(act: Callable[[Client, str], JobView], what: str) -> None:
         url: Url = None,
         token: Token = None,
         tenant: Tenant = None,
-        name: Name = DEFAULT_NAME,
+        name: Name = None,
         as_json: AsJson = False,
     ) -> None:
         with calling(url, token, tenant, name, as_json=as_json) as client:
-            show(act(client, job_id), as_json=as_json)
+            show(act(client, ids.whole(client, job_id)), as_json=as_json)
 
     app.command(act.__name__, help=what)(command)
 
@@ -110,9 +147,10 @@ def retry(
     url: Url = None,
     token: Token = None,
     tenant: Tenant = None,
-    name: Name = DEFAULT_NAME,
+    name: Name = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a failed job again, from where it stopped; or only its failed records."""
     with calling(url, token, tenant, name, as_json=as_json) as client:
-        show(client.retry(job_id, failed_only=failed_only), as_json=as_json)
+        found = client.retry(ids.whole(client, job_id), failed_only=failed_only)
+        show(found, as_json=as_json)

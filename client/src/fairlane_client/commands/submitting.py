@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from handlers.jobs.words.exact_json import exact_loads
-from handlers.web.creating import OnConflict
-from scripts.client import NewJob
-from scripts.local.state import DEFAULT_NAME
-
+from ..requests import NewJob
+from ..words import OnConflict
 from .calling import AsJson, Name, Tenant, Token, Url, calling, header
+from .output import say
+from .pairs import json_object, labels, parameters
 from .selecting import selected, submitted
-from .showing import follow, say, show, show_preview
+from .showing import Timeout, follow, show, show_preview
 
 
 def submit(  # noqa: PLR0913  the options of a command are its parameters
@@ -73,23 +72,26 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
         OnConflict | None,
         typer.Option("--on-conflict", help="When another job has the subject: refuse, or show it."),
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Until it has ended.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Until it has ended; the exit status is that of watch.")
+    ] = False,
+    timeout: Timeout = None,
     url: Url = None,
     token: Token = None,
     tenant: Tenant = None,
-    name: Name = DEFAULT_NAME,
+    name: Name = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a job."""
     job = NewJob(
         operation=operation,
         subject=subject,
-        params=_parameters(param or [], params),
+        params=parameters(param or [], params),
         upload_id=upload_id,
-        query=None if query is None else _object("--query", query),
+        query=None if query is None else json_object("--query", query),
         traversal=traversal,
         tolerated_failure_percent=tolerated_failure_percent,
-        labels=_labels(label or []) or None,
+        labels=labels(label or []) or None,
         notify=None if notify is None else {"url": notify},
     )
     with (
@@ -104,47 +106,6 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
         if made.existing:
             say(f"nothing was created: job {made.id} has the subject")
         if wait:
-            follow(client, made.id, as_json=as_json)
+            follow(client, made.id, timeout, as_json=as_json)
         else:
             show(made, as_json=as_json)
-
-
-def _labels(pairs: list[str]) -> dict[str, str]:
-    labels: dict[str, str] = {}
-    for pair in pairs:
-        name, value = _pair("--label", pair)
-        if name in labels:
-            raise typer.BadParameter(f"--label {name}= is given twice; a label has one value")
-        labels[name] = value
-    return labels
-
-
-def _parameters(pairs: list[str], whole: str | None) -> dict[str, Any]:
-    """Numbers stay exact."""
-    parameters = {} if whole is None else _object("--params", whole)
-    for pair in pairs:
-        name, value = _pair("--param", pair)
-        hint = f". Text has its own quotes: --param '{name}=\"{value}\"'" if value.isalnum() else ""
-        parameters[name] = _value(f"--param {name}", value, hint)
-    return parameters
-
-
-def _pair(option: str, text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise typer.BadParameter(f"{option} {text!r} is not NAME=VALUE")
-    return name, value
-
-
-def _object(option: str, text: str) -> dict[str, Any]:
-    value = _value(option, text)
-    if not isinstance(value, dict):
-        raise typer.BadParameter(f"{option} is not a JSON object")
-    return value
-
-
-def _value(option: str, text: str, hint: str = "") -> Any:
-    try:
-        return exact_loads(text)
-    except (ValueError, RecursionError) as error:
-        raise typer.BadParameter(f"{option}: {text!r} is not JSON ({error}){hint}") from error

@@ -1,6 +1,6 @@
 """What ``--id`` and ``--ids-file`` name: sent in the request where that has room, else as a file.
 
-``words.limits`` says how much room a request has. A deployment can have less; then the API answers
+``requests`` says how much room a request has. A deployment can have less; then the API answers
 413, and the ids are uploaded.
 """
 
@@ -12,34 +12,23 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http import HTTPStatus
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final, TypeVar
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from handlers.jobs.selection.upload_parser import BadUpload, parse_ids
-from handlers.jobs.words.limits import (
-    MAX_BODY_BYTES,
-    MAX_ID_BYTES,
-    MAX_INLINE_IDS,
-    Limits,
-    body_bytes,
-)
-from handlers.jobs.words.text_rules import text_problem
-from handlers.jobs.words.upload import Format, UploadForm
-from scripts.client import ApiProblem, Client, NewJob
-from scripts.client.uploads import NewUpload, TooLarge
-
-from .showing import say
+from ..client import Client
+from ..idfiles import FORMATS, BadFile, bad_id, ids_of
+from ..problems import ApiProblem, FileTooLarge
+from ..requests import BODY, INLINE_IDS, NewJob, NewUpload
+from ..words import UploadFormat
+from .output import say
 
 Answer = TypeVar("Answer")
 
 BLOCK: Final = 64 * 1024
-FORMATS: Final = {".csv": Format.CSV, ".jsonl": Format.JSONL, ".ndjson": Format.JSONL}
+TOO_LARGE: Final = 413
 OF_IDS: Final = (None, "body", "ids")
 """Fields of a 413 that fewer ids would have prevented; None: it is not the API that answered."""
 
@@ -51,7 +40,7 @@ class Selected:
     ids: Sequence[str]
     """Before those of the file."""
     path: Path | None = None
-    form: UploadForm | None = None
+    form: NewUpload | None = None
     """Of the file; None: one plain id a line."""
     named: str = "--id"
     """The option, for messages."""
@@ -66,11 +55,11 @@ class Selected:
         size = 0
         for id_ in self:
             ids.append(id_)
-            size += body_bytes(id_)
-            if len(ids) > MAX_INLINE_IDS or size > MAX_BODY_BYTES:
+            size += len(id_.encode())
+            if len(ids) > INLINE_IDS or size > BODY:
                 return None
         whole = _with(job, ids)
-        return whole if len(whole.json_body()) <= MAX_BODY_BYTES else None
+        return whole if len(whole.json_body()) <= BODY else None
 
 
 @contextmanager
@@ -92,12 +81,12 @@ def submitted(
     """Send the request with its records. Raises BadParameter, ClientError."""
     if records is None:
         return send(job)
-    why = f"it has room for {MAX_INLINE_IDS} ids in {MAX_BODY_BYTES} bytes"
+    why = f"it has room for {INLINE_IDS} ids in {BODY} bytes"
     if (whole := records.in_request(job)) is not None:
         try:
             return send(whole)
         except ApiProblem as problem:
-            if problem.status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE or problem.field not in OF_IDS:
+            if problem.status != TOO_LARGE or problem.field not in OF_IDS:
                 raise
             why = problem.detail
     # A request that is wrong in another way is refused before a file is sent for it.
@@ -112,14 +101,14 @@ def _with(job: NewJob, ids: list[str]) -> NewJob:
     return job.model_copy(update={"ids": ids})
 
 
-def form_of(path: str, column: str | None) -> UploadForm | None:
+def form_of(path: str, column: str | None) -> NewUpload | None:
     """How to read a file of that name; None: one plain id a line. Raises BadParameter."""
     stem, gzip = path.removesuffix(".gz"), path.endswith(".gz")
     kind = FORMATS.get(Path(stem).suffix.lower())
-    if kind is Format.CSV and column is None:
+    if kind is UploadFormat.CSV and column is None:
         raise typer.BadParameter(f"--ids-file {path}: a CSV file needs --column")
     if kind is not None:
-        return UploadForm(format=kind, column=column, gzip=gzip)
+        return NewUpload(format=kind.value, column=column, gzip=gzip)
     if column is not None or gzip:
         known = ", ".join(FORMATS)
         raise typer.BadParameter(f"--ids-file {path}: only {known} have columns or may be .gz")
@@ -142,32 +131,16 @@ def _readable(path: str) -> Iterator[Path]:
 
 def _typed(ids: Iterable[str]) -> Iterator[str]:
     for id_ in ids:
-        if problem := text_problem(id_, MAX_ID_BYTES):
+        if problem := bad_id(id_):
             raise typer.BadParameter(f"--id {id_!r} {problem}")
         yield id_
 
 
-def _read(path: Path, form: UploadForm | None, named: str) -> Iterator[str]:
+def _read(path: Path, form: NewUpload | None, named: str) -> Iterator[str]:
     try:
-        if form is None:
-            yield from _plain(path)
-            return
-        with path.open("rb") as file:
-            blocks = iter(lambda: file.read(BLOCK), b"")
-            yield from parse_ids(blocks, form, max_bytes=Limits().max_expanded_bytes)
-    except (OSError, UnicodeDecodeError, BadUpload) as error:
+        yield from ids_of(path, form)
+    except (OSError, BadFile) as error:
         raise typer.BadParameter(f"{named}: {error}") from error
-
-
-def _plain(path: Path) -> Iterator[str]:
-    """Raises BadUpload, as a file in one of the formats would."""
-    with path.open(encoding="utf-8-sig", newline="\n") as lines:
-        for number, line in enumerate(lines, 1):
-            if not (text := line.rstrip("\r\n")):
-                continue
-            if problem := text_problem(text, MAX_ID_BYTES):
-                raise BadUpload(number, f"the id {problem}")
-            yield text
 
 
 # --- as a file --------------------------------------------------------------------------------
@@ -180,20 +153,20 @@ def _upload(client: Client, records: Selected) -> str:
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
         file.writelines(_json_lines(records))
         file.flush()
-        return _send(client, Path(file.name), UploadForm(format=Format.JSONL), records.named)
+        return _send(
+            client, Path(file.name), NewUpload(format=UploadFormat.JSONL.value), records.named
+        )
 
 
 def _json_lines(ids: Iterable[str]) -> Iterator[bytes]:
     return (json.dumps(id_, ensure_ascii=False).encode() + b"\n" for id_ in ids)
 
 
-def _send(client: Client, path: Path, form: UploadForm, named: str) -> str:
-    columns = (TextColumn("sending"), BarColumn(bar_width=30), DownloadColumn())
-    bar = Progress(*columns, TransferSpeedColumn(), console=Console(stderr=True))
-    upload = NewUpload(format=form.format.value, column=form.column, gzip=form.gzip)
-    with bar:
-        task = bar.add_task("", total=path.stat().st_size)
+def _send(client: Client, path: Path, form: NewUpload, named: str) -> str:
+    from .bar import bytes_bar
+
+    with bytes_bar("sending", path.stat().st_size) as sent:
         try:
-            return client.upload(path, upload, sent=lambda size: bar.advance(task, size))
-        except (TooLarge, OSError) as error:
+            return client.upload(path, form, sent=sent)
+        except (FileTooLarge, OSError) as error:
             raise typer.BadParameter(f"{named}: {error}") from error

@@ -8,14 +8,11 @@ from collections.abc import Sequence
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 
-from scripts.client import LaneView
-from scripts.local.state import DEFAULT_NAME
-
+from ..models import LaneView
 from .calling import Name, Tenant, Token, Url, calling
+from .output import console
 
 NOTHING: Final = "-"
 
@@ -29,7 +26,7 @@ def lanes(
     url: Url = None,
     token: Token = None,
     tenant: Tenant = None,
-    name: Name = DEFAULT_NAME,
+    name: Name = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, one object a look.")] = False,
 ) -> None:
     """Show the lanes, live until Ctrl-C: messages of everybody, and the tenant's own jobs."""
@@ -41,19 +38,18 @@ def lanes(
                     return
                 time.sleep(every)
         if once:
-            Console().print(table(client.lanes()))
+            console().print(table(client.lanes()))
             return
-        try:
-            with Live(table(client.lanes()), auto_refresh=False, screen=False) as live:
-                while True:
-                    time.sleep(every)
-                    live.update(table(client.lanes()), refresh=True)
-        except KeyboardInterrupt:
-            return
+        from rich.live import Live
+
+        with Live(table(client.lanes()), auto_refresh=False, console=console()) as live:
+            while True:
+                time.sleep(every)
+                live.update(table(client.lanes()), refresh=True)
 
 
 def described(seen: Sequence[LaneView]) -> dict[str, object]:
-    return {"lanes": [lane.model_dump(mode="json", exclude_none=True) for lane in seen]}
+    return {"lanes": [lane.as_json() for lane in seen]}
 
 
 def table(seen: Sequence[LaneView]) -> Table:
@@ -69,5 +65,5 @@ def table(seen: Sequence[LaneView]) -> Table:
             else (f"{dwell.p50} ms", f"{dwell.p95} ms", f"{dwell.jobs} jobs")
         )
         counts = (lane.queue.waiting, lane.queue.in_flight, yours.in_flight)
-        made.add_row(lane.lane.value, *map(str, (*counts, yours.limit, yours.held)), *times)
+        made.add_row(lane.lane, *map(str, (*counts, yours.limit, yours.held)), *times)
     return made

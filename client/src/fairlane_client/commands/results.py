@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from handlers.jobs.results.items import ItemOutcome
-from handlers.jobs.results.report import ReportFormat
-from handlers.web.listing import MAX_LIMIT, ReportOf
-from scripts.client import Client, ReportView, fetch
-from scripts.local.state import DEFAULT_NAME
-
-from . import job_tables
+from ..client import Client
+from ..downloads import fetch
+from ..models import ReportView
+from ..words import Outcome, ReportFormat, ReportOf
+from . import ids
 from .calling import AsJson, JobId, Name, Tenant, Token, Url, calling
+from .output import console
 
+MAX_PAGE: Final = 1000
 TABLE: Final = 500
 """Rows of one table: a longer list is several, so that the first is shown while others are read."""
 
@@ -29,25 +27,27 @@ def items(
     job_id: JobId,
     *,
     outcome: Annotated[
-        list[ItemOutcome] | None, typer.Option(help="Only these; repeat it. All when left out.")
+        list[Outcome] | None, typer.Option(help="Only these; repeat it. All when left out.")
     ] = None,
     url: Url = None,
     token: Token = None,
     tenant: Tenant = None,
-    name: Name = DEFAULT_NAME,
+    name: Name = None,
     as_json: AsJson = False,
 ) -> None:
     """List the records that failed, were skipped or were refused outside, with the reasons."""
-    outcomes = list(dict.fromkeys(outcome or ItemOutcome))
+    outcomes = list(dict.fromkeys(outcome or Outcome))
     with calling(url, token, tenant, name, as_json=as_json) as client:
-        rows = _rows(client, job_id, outcomes)
+        rows = _rows(client, ids.whole(client, job_id), outcomes)
         if as_json:
             for row in rows:
                 print(json.dumps(row))
             return
         some = False
         while block := list(islice(rows, TABLE)):
-            Console().print(job_tables.items(block))
+            from . import tables
+
+            console().print(tables.items(block))
             some = True
         if not some:
             print(f"no record: {', '.join(outcomes)}")
@@ -67,14 +67,15 @@ def report(  # noqa: PLR0913  the options of a command are its parameters
     url: Url = None,
     token: Token = None,
     tenant: Tenant = None,
-    name: Name = DEFAULT_NAME,
+    name: Name = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a file of those records: show its address, or download it."""
     if to is not None:
         _check(to)
     with calling(url, token, tenant, name, as_json=as_json) as client:
-        made = client.report(job_id, form=(form or _form(to)).value, outcome=outcome.value)
+        job = ids.whole(client, job_id)
+        made = client.report(job, form=(form or _form(to)).value, outcome=outcome.value)
         if to is not None:
             _download(made, to)
     _show(made, to, as_json=as_json)
@@ -83,10 +84,10 @@ def report(  # noqa: PLR0913  the options of a command are its parameters
 # --- items ------------------------------------------------------------------------------------
 
 
-def _rows(client: Client, job_id: str, outcomes: Sequence[ItemOutcome]) -> Iterator[dict[str, Any]]:
+def _rows(client: Client, job_id: str, outcomes: Sequence[Outcome]) -> Iterator[dict[str, Any]]:
     for outcome in outcomes:
-        for item in client.items(job_id, outcome.value, limit=MAX_LIMIT):
-            yield {"outcome": outcome.value, **item.model_dump(mode="json", exclude_none=True)}
+        for item in client.items(job_id, outcome.value, limit=MAX_PAGE):
+            yield {"outcome": outcome.value, **item.as_json()}
 
 
 # --- report -----------------------------------------------------------------------------------
@@ -106,11 +107,11 @@ def _form(to: Path | None) -> ReportFormat:
 
 
 def _download(made: ReportView, to: Path) -> None:
-    columns = (TextColumn("downloading"), BarColumn(bar_width=30), DownloadColumn())
-    with Progress(*columns, TransferSpeedColumn(), console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=made.bytes)
+    from .bar import bytes_bar
+
+    with bytes_bar("downloading", made.bytes) as got:
         try:
-            fetch(made, to, got=lambda size: bar.advance(task, size))
+            fetch(made, to, got=got)
         except OSError as error:
             raise typer.BadParameter(f"--to {to}: {error}") from error
 
@@ -118,7 +119,7 @@ def _download(made: ReportView, to: Path) -> None:
 def _show(made: ReportView, to: Path | None, *, as_json: bool) -> None:
     if as_json:
         file = {} if to is None else {"file": str(to)}
-        print(json.dumps({**made.model_dump(mode="json", exclude_none=True), **file}))
+        print(json.dumps({**made.as_json(), **file}))
         return
     where = f"good until {made.expires_at:%H:%M:%S %Z}" if to is None else f"in {to}"
     print(f"{made.count} records, {made.bytes} bytes, {where}")

@@ -9,51 +9,22 @@ from typing import IO, Final
 from uuid import uuid4
 
 import urllib3
-from pydantic import AwareDatetime, BaseModel, ConfigDict
 
-from .problems import Unreachable
+from .models import UploadAddress
+from .problems import FileTooLarge, Unreachable
 
 TIMEOUT_S: Final = 600.0
 FIRST_ERROR: Final = 400
 
 
-class NewUpload(BaseModel):
-    """The body of ``POST /v1/uploads``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    format: str
-    column: str | None = None
-    gzip: bool = False
-
-    def json_body(self) -> bytes:
-        return self.model_dump_json(exclude_none=True).encode()
-
-
-class UploadAddress(BaseModel):
-    """Where a file may be sent, until when, and how to name it then."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    upload_id: str
-    url: str
-    fields: Mapping[str, str]
-    max_bytes: int
-    expires_at: AwareDatetime
-
-
-class TooLarge(Exception):
-    """The file is larger than the API takes."""
-
-
 def send(address: UploadAddress, path: Path, *, sent: Callable[[int], None]) -> None:
     """Send the file, in pieces. sent: told of the bytes of each piece.
 
-    Raises TooLarge, Unreachable (also when the store refuses the file), OSError.
+    Raises FileTooLarge, Unreachable (also when the store refuses the file), OSError.
     """
     size = path.stat().st_size
     if size > address.max_bytes:
-        raise TooLarge(f"{path}: {size} bytes, at most {address.max_bytes} are taken")
+        raise FileTooLarge(f"{path}: {size} bytes, at most {address.max_bytes} are taken")
     with path.open("rb") as file, urllib3.PoolManager(timeout=TIMEOUT_S) as pool:
         form = _Form(address.fields, file, size, sent)
         try:

@@ -1,0 +1,40 @@
+"""The ``fairlane`` command.
+
+What it needs is imported inside ``main``: Ctrl-C ends it cleanly from its first moment on.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Entry point. An expected error is one message and exit status 1; a bug is a traceback.
+
+    Being ended (a closed terminal, a cancelled CI job) runs the same clean-up as Ctrl-C.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda ended, _: sys.exit(128 + ended))
+    try:
+        _run()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _run() -> None:
+    from .commands.app import app
+    from .commands.errors import CommandError
+    from .commands.output import say
+
+    try:
+        app()
+    except CommandError as error:
+        say(f"error: {error}")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

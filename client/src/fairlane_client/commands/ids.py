@@ -1,0 +1,63 @@
+"""Job ids by the beginning that only one of them has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from ..client import Client
+
+WHOLE: Final = 32
+"""Hexadecimal digits of an id."""
+TIME: Final = 12
+"""The first of them are the time of its creation, in milliseconds."""
+SHORTEST: Final = TIME
+NAMED: Final = 5
+"""Jobs that a message names."""
+LATEST: Final = 253_402_300_799_000
+"""Milliseconds: the last second that has a date (year 9999)."""
+
+
+def short(ids: Iterable[str]) -> Sequence[str]:
+    """The shortest beginnings of one length that tell these apart. From the whole time on, so that
+    a job that is not among them has another beginning, but for one of the same millisecond."""
+    whole = list(ids)
+    for length in range(SHORTEST, WHOLE):
+        cut = [id_[:length] for id_ in whole]
+        if len(set(cut)) == len(set(whole)):
+            return cut
+    return whole
+
+
+def whole(client: Client, given: str) -> str:
+    """The id of the one job that begins so; what is no beginning of an id is left to the API.
+    Raises BadParameter when there are several or none, and what the client raises."""
+    beginning = given.lower()
+    if len(beginning) >= WHOLE or not set(beginning) <= set("0123456789abcdef"):
+        return given
+    after, before = _times(beginning)
+    jobs = client.jobs(created_after=after, created_before=before)
+    found = [job.id for job in islice((j for j in jobs if j.id.startswith(beginning)), NAMED)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise typer.BadParameter(f"no job of this tenant has an id that begins with {given}")
+    more = " and others" if len(found) == NAMED else ""
+    raise typer.BadParameter(f"{given} is the beginning of {', '.join(found)}{more}: give more")
+
+
+def _times(beginning: str) -> tuple[datetime, datetime]:
+    """When jobs were created whose ids begin so."""
+    digits = beginning[:TIME]
+    first = int(digits.ljust(TIME, "0"), 16)
+    last = int(digits.ljust(TIME, "f"), 16)
+    return _moment(first), _moment(last + 1)
+
+
+def _moment(ms: int) -> datetime:
+    return datetime.fromtimestamp(0, tz=UTC) + timedelta(milliseconds=min(ms, LATEST))
