@@ -43,10 +43,10 @@ setup: $(STAMP) ## Make the environment in .venv, with PYTHON=python3.12 in .ven
 
 # A second run finds the stamp newer than what it was made from and does nothing.
 $(STAMP): requirements/setup.txt requirements/dev.txt pyproject.toml client/pyproject.toml
-	@$(BIN)/python -c 'import pip' 2>/dev/null || { python='$(PYTHON)'; \\
-		$$python -c '$(GOOD)' 2>/dev/null || { \\
-			echo "Fairlane needs Python 3.11 or newer; '$$python' is $$($$python --version 2>&1 || true)." >&2; \\
-			echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.13" >&2; exit 1; }; \\
+	@$(BIN)/python -c 'import pip' 2>/dev/null || { python='$(PYTHON)'; \
+		$$python -c '$(GOOD)' 2>/dev/null || { \
+			echo "Fairlane needs Python 3.11 or newer; '$$python' is $$($$python --version 2>&1 || true)." >&2; \
+			echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.13" >&2; exit 1; }; \
 		echo "Making $(VENV) with $$($$python --version)"; $$python -m venv --clear $(VENV); }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
 		-r requirements/setup.txt

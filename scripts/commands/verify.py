@@ -12,9 +12,9 @@ import boto3
 import typer
 from botocore.exceptions import BotoCoreError
 from botocore.exceptions import ClientError as AwsError
-from fairlane_client import ClientError
 from rich.console import Console
 
+from fairlane_client import ClientError
 from scripts.local.errors import LocalError
 from scripts.local.steps import Steps
 from scripts.verify import noisy_on_aws, noisy_tenant, waf

@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Final
 
 from fairlane_client import ApiProblem, Client, NewJob
-
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.states import State
 from scripts.local.errors import LocalError

@@ -8,8 +8,8 @@ from decimal import Decimal
 from random import Random
 from typing import Final
 
-from fairlane_client import Client
 
+from fairlane_client import Client
 from scripts.load.ledger import JobRow, Ledger
 from scripts.load.plan import FIELD, Planned
 from scripts.load.truth import Ran

@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from fairlane_client import ApiProblem, Client, JobView, NewJob
-
 from scripts.load.measures import Dwell
 from scripts.local.errors import LocalError
 

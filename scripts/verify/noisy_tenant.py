@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlane_client import Client, NewJob
-
 from handlers.jobs.words.job import Lane
 from scripts.load.ledger import JobRow, Ledger
 from scripts.load.measures import Dwell

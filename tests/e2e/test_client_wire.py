@@ -7,33 +7,31 @@ import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+
 from fairlane_client import (
     ApiProblem,
     Client,
     NewJob,
+    NotAllowed,
     NotDownloaded,
     ReportView,
     Unreachable,
     fetch,
 )
 
-VIEW = {
-    "id": "j1",
-    "url": "/v1/jobs/j1",
-    "operation": "set_fields",
-    "subject": "products",
-    "lane": "small",
-    "state": "QUEUED",
-    "total": 2,
-    "created_at": "2026-01-02T03:04:05.678Z",
-}
-OK = (200, json.dumps(VIEW))
+from ..support import views
+
+OK = (200, json.dumps(views.JOB))
 TOO_MANY = (429, "{}")
 UNAVAILABLE = (503, json.dumps({"code": "unavailable", "detail": "later"}))
+UNSETTLED = (503, json.dumps({"code": "unsettled", "detail": "perhaps"}))
+EXPIRED = (401, json.dumps({"code": "unauthorized", "detail": "it has run out"}))
 NO_REPLY = (0, "")
 """The connection is closed after the request arrived."""
 
@@ -112,7 +110,7 @@ def test_what_was_throttled_is_sent_again(api: Api, client: Client) -> None:
 
 
 def test_the_job_in_the_way_is_an_answer_when_asked_for(api: Api, client: Client) -> None:
-    api.answers = [OK, (202, json.dumps(VIEW))]
+    api.answers = [OK, (202, json.dumps(views.JOB))]
     found = [client.submit(JOB, on_conflict="return_existing").existing for _ in range(2)]
     assert found == [True, None]
     assert api.asked[0][1] == "/stage/v1/jobs?on_conflict=return_existing"
@@ -130,12 +128,73 @@ def test_a_submission_whose_fate_is_unknown_is_not_sent_again(api: Api, client: 
     assert len(api.asked) == 1
 
 
-def test_an_unavailable_dependency_is_the_callers_to_judge(api: Api, client: Client) -> None:
-    api.answers = [UNAVAILABLE, OK]
+def test_what_changed_nothing_is_sent_again(api: Api, client: Client) -> None:
+    """By the API's own word: a dependency was not there, and nothing was done."""
+    api.answers = [UNAVAILABLE, UNAVAILABLE, OK]
+    assert client.submit(JOB).id == "j1"
+
+
+@pytest.mark.parametrize("first", [NO_REPLY, UNSETTLED, (503, "<html>")])
+def test_with_a_key_a_submission_is_sent_again_whatever_became_of_it(
+    api: Api, client: Client, first: tuple[int, str]
+) -> None:
+    api.answers = [first, OK]
+    assert client.submit(JOB, idempotency_key="k").id == "j1"
+    assert [headers["idempotency-key"] for _, _, headers, _ in api.asked] == ["k", "k"]
+
+
+@pytest.mark.parametrize("answer", [UNSETTLED, (503, "<html>"), (504, "{}"), (500, "{}")])
+def test_what_may_have_been_done_is_the_callers_to_judge(
+    api: Api, client: Client, answer: tuple[int, str]
+) -> None:
+    api.answers = [answer, OK]
     with pytest.raises(ApiProblem) as caught:
         client.submit(JOB)
-    assert (caught.value.code, caught.value.retry_after) == ("unavailable", 0)
+    assert (caught.value.status, caught.value.retry_after) == (answer[0], 0)
     assert len(api.asked) == 1
+
+
+def test_a_refused_token_is_made_anew_once(api: Api) -> None:
+    tokens = iter(["old", "new", "newer"])
+    with Client(api.url, lambda: next(tokens)) as client:
+        api.answers = [OK, EXPIRED, OK, EXPIRED, EXPIRED]
+        client.get("j1")
+        client.submit(JOB)
+        with pytest.raises(NotAllowed):
+            client.get("j1")
+    sent = [headers["authorization"].split()[1] for _, _, headers, _ in api.asked]
+    assert sent == ["old", "old", "new", "new", "newer"]
+
+
+def test_a_fixed_token_that_is_refused_is_not_allowed(api: Api, client: Client) -> None:
+    api.answers = [EXPIRED]
+    with pytest.raises(NotAllowed, match="unauthorized"):
+        client.get("j1")
+
+
+def test_the_filters_of_a_list_are_sent(api: Api, client: Client) -> None:
+    page = {"jobs": [views.JOB], "next": "t"}
+    api.answers = [(200, json.dumps(page)), (200, json.dumps({"jobs": []}))]
+    after = datetime(2026, 1, 2, tzinfo=UTC)
+    found = client.jobs(
+        state=["FAILED", "PAUSED"],
+        operation="reindex",
+        label={"team": "a:b", "run": "7"},
+        created_after=after,
+        created_before=after + timedelta(days=1),
+    )
+    assert [job.id for job in found] == ["j1"]
+    asked = [parse_qsl(urlsplit(path).query) for _, path, _, _ in api.asked]
+    filters = [
+        ("state", "FAILED"),
+        ("state", "PAUSED"),
+        ("operation", "reindex"),
+        ("label", "team:a:b"),
+        ("label", "run:7"),
+        ("created_after", "2026-01-02T00:00:00+00:00"),
+        ("created_before", "2026-01-03T00:00:00+00:00"),
+    ]
+    assert asked == [[("limit", "200"), *filters], [("limit", "200"), ("page", "t"), *filters]]
 
 
 def test_throttling_that_goes_on_is_a_problem(api: Api, client: Client) -> None:
@@ -167,15 +226,7 @@ def test_items_come_over_as_many_pages_as_there_are(api: Api, client: Client) ->
 
 
 def test_a_retry_of_the_failed_records_and_a_report_say_so(api: Api, client: Client) -> None:
-    report = {
-        "url": "https://bucket.example/x",
-        "expires_at": "2026-01-02T03:04:05.678Z",
-        "count": 1,
-        "bytes": 2,
-        "sha256": "0" * 64,
-        "complete": True,
-    }
-    api.answers += [OK, OK, (201, json.dumps(report))]
+    api.answers += [OK, OK, (201, json.dumps(views.REPORT))]
     client.retry("j1")
     client.retry("j1", failed_only=True)
     assert client.report("j1", form="jsonl", outcome="failed").count == 1
@@ -194,12 +245,10 @@ CONTENT = "outcome,id,reason,sink\r\n"
 def report(api: Api, content: str = CONTENT) -> ReportView:
     return ReportView.model_validate(
         {
+            **views.REPORT,
             "url": f"{api.url}/reports/x?signed=1",
-            "expires_at": "2026-01-02T03:04:05.678Z",
-            "count": 0,
             "bytes": len(content),
             "sha256": hashlib.sha256(content.encode()).hexdigest(),
-            "complete": True,
         }
     )
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from fairlane_client import Client
 
+from fairlane_client import Client
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.states import State
 from scripts.demo.keep import kept
@@ -103,7 +103,7 @@ PROGRAM = """
 import pathlib, sys
 from scripts.load import own
 own.up.__kwdefaults__["root"] = pathlib.Path(sys.argv.pop(1))
-from scripts.cli import main
+from fairlane_client.cli import main
 main()
 """
 """``fairlane`` with its own stacks in the tests' folder."""

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from fairlane_client.commands.app import app
 from typer.testing import CliRunner, Result
 
-from scripts.commands import calling, selecting
-from scripts.local import airports
+from fairlane_client.commands import selecting
+from fairlane_client.commands.app import app
+from scripts.local import airports, target
 from scripts.local.errors import NotUp
 from scripts.local.stack import LocalStack
+from scripts.local.state import StackFolder
 
 TENANT = "jobs-command"
 IDS = ("007", "07", "Ä b")
@@ -129,7 +130,7 @@ def test_a_job_of_somebody_else_is_not_there(fairlane: Fairlane) -> None:
 def test_by_default_it_is_the_local_stack(
     stack: LocalStack, stacks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calling, "LocalStack", partial(LocalStack, root=stacks))
+    monkeypatch.setattr(target, "StackFolder", partial(StackFolder, root=stacks))
     invoke = partial(CliRunner().invoke, app)
     listed = invoke(["jobs", "list", "--name", stack.name, "--tenant", TENANT, "--limit", "1"])
     assert listed.exit_code == 0

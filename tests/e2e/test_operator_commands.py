@@ -27,12 +27,12 @@ SMALL: Final = 5
 """Records of a job that a function runs; there is no worker for larger ones, so they wait."""
 PROGRAM: Final = """
 import functools, pathlib, sys
-from scripts import cli
-from scripts.commands import calling
-from scripts.ops import deployment
-here = functools.partial(deployment.LocalStack, root=pathlib.Path(sys.argv.pop(1)))
-calling.LocalStack = deployment.LocalStack = here
-cli.main()
+from fairlane_client.cli import main
+from scripts.local import stack, target
+root = pathlib.Path(sys.argv.pop(1))
+stack.LocalStack = functools.partial(stack.LocalStack, root=root)
+target.StackFolder = functools.partial(target.StackFolder, root=root)
+main()
 """
 """The command, for a stack whose state is kept apart from the checkout's."""
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fairlane_client import Client, NewJob, NewUpload, Unreachable
-from scripts.client.uploads import UploadAddress, send
-from scripts.commands.jobs import app
 from typer.testing import CliRunner
 
+from fairlane_client import Client, NewJob, NewUpload, Unreachable
+from fairlane_client.commands import selecting
+from fairlane_client.commands.jobs import app
+from fairlane_client.uploads import send
 from handlers.jobs.words.states import State
-from scripts.commands import selecting
 from scripts.local.airports import airports_by_tenant
 
 if TYPE_CHECKING:
@@ -95,9 +95,7 @@ def test_the_store_refuses_another_size_name_or_format(client: Client, tmp_path:
     """The local AWS checks a form's signature and conditions as S3 does."""
     path = tmp_path / "ids"
     path.write_bytes(b'"a"\n')
-    slot = client._call(
-        UploadAddress, "POST", "/v1/uploads", body=NewUpload(format="jsonl").json_body()
-    )
+    slot = client.upload_address(NewUpload(format="jsonl"))
     for changed in (
         {"key": slot.fields["key"] + "x"},
         {"x-amz-meta-format": "csv"},

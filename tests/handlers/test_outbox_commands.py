@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from fairlane_client.commands.app import app
 from typer.testing import CliRunner
 
+from fairlane_client.commands.app import app
 from handlers.jobs.events.rows import event_rows
 from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.execution.worker import on_message

@@ -12,9 +12,9 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from fairlane_client.commands.app import app
 from typer.testing import CliRunner
 
+from fairlane_client.commands.app import app
 from handlers.jobs.words.limits import WAF_BODY_BYTES
 from scripts.verify import waf
 from scripts.verify.waf import Who, seen_in

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fairlane_client.commands.app import app
 from typer.testing import CliRunner, Result
 
+from fairlane_client.commands.app import app
 from handlers.jobs.lifecycle.dead_letters import read_letter
 from handlers.jobs.storage import control_table
 from handlers.jobs.storage.control_table import read_job

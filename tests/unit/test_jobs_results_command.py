@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fairlane_client import Client, ItemView, NotDownloaded, ReportView
 
+from fairlane_client import Client, ItemView, NotDownloaded, ReportView
+from fairlane_client.commands import results
 from handlers.jobs.results.items import ItemOutcome
-from scripts.commands import results
+from tests.support import views
 from tests.unit.test_jobs_command import invoke, words
 
 ITEMS = {
@@ -79,14 +80,7 @@ def test_what_there_is_not_is_refused_by_its_option(verb: str, option: str, valu
 # --- reports ----------------------------------------------------------------------------------
 
 REPORT = ReportView.model_validate(
-    {
-        "url": "https://bucket.example/reports/j1?" + "x" * 200,
-        "expires_at": "2026-01-02T03:04:05.678Z",
-        "count": 3,
-        "bytes": 5,
-        "sha256": "0" * 64,
-        "complete": True,
-    }
+    {**views.REPORT, "url": "https://bucket.example/reports/j1?" + "x" * 200, "count": 3}
 )
 
 

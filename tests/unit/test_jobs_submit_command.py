@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fairlane_client import ApiProblem, Client, JobPreview, JobView, NewJob, NewUpload
-from fairlane_client.commands.app import app
 from typer.main import get_command
 from typer.testing import Result
 
+from fairlane_client import ApiProblem, Client, JobPreview, JobView, NewJob, NewUpload
+from fairlane_client.commands import selecting
+from fairlane_client.commands.jobs import app as jobs
 from handlers.jobs.selection.request import JobRequest
 from handlers.jobs.words.limits import MAX_BODY_BYTES
 from handlers.web.routes import ROUTES
-from scripts.commands import selecting
 from tests.unit.test_jobs_command import BASE, invoke, view, words
 
 UPLOAD = "a" * 32
@@ -49,7 +49,8 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Api:
     def preview(_: Client, job: NewJob) -> JobPreview:
         api.previews.append(job)
         api.look(job)
-        return JobPreview.model_validate({"lane": "bulk", "count_is_exact": False})
+        seen = {"valid": True, "count": None, "duplicates": 0, "sample": []}
+        return JobPreview.model_validate({"lane": "bulk", "count_is_exact": False, **seen})
 
     def upload(_: Client, path: Path, new: NewUpload, *, sent: Callable[[int], None]) -> str:
         api.files.append((new, path.read_bytes()))
@@ -67,11 +68,15 @@ OPTIONS = {"params": "--param", "ids": "--id", "labels": "--label", "Idempotency
 """Fields whose option is called otherwise."""
 
 
+def options_of(verb: str) -> set[str]:
+    command = get_command(jobs).commands[verb]  # type: ignore[attr-defined]  # typer's group
+    return {name for each in command.params for name in each.opts}
+
+
 def test_every_field_and_parameter_of_the_request_has_an_option() -> None:
     [route] = [route for route in ROUTES if route.name == "create_job"]
     asked = {*JobRequest.model_fields, *(parameter.name for parameter in route.parameters)}
-    submit = get_command(app).commands["jobs"].commands["submit"]  # type: ignore[attr-defined]  # click's groups
-    options = {name for each in submit.params for name in each.opts}
+    options = options_of("submit")
     wanted = {OPTIONS.get(name) or f"--{name.lower().replace('_', '-')}" for name in asked}
     assert wanted <= options
     assert set(NewJob.model_fields) == set(JobRequest.model_fields)

@@ -6,10 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from fairlane_client import ApiProblem, Client, JobView, LaneView
-from fairlane_client.commands.app import app
-from scripts.commands.job_tables import pace
 from typer.testing import CliRunner, Result
+
+from fairlane_client import Client, LaneView
+from fairlane_client.commands.app import app
+from fairlane_client.commands.tables import pace
+from fairlane_client.problems import problem_of
+
+from ..support.views import job_view
 
 LANES: list[dict[str, Any]] = [
     {
@@ -66,16 +70,16 @@ def test_a_table_once(looks: list[int]) -> None:
 
 def test_it_looks_again_until_it_is_stopped(looks: list[int]) -> None:
     result = invoke()
-    assert (result.exit_code, len(looks)) == (0, 4)
+    assert (result.exit_code, len(looks)) == (130, 4)
 
 
 def test_what_the_api_refuses_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: Client) -> None:
-        raise ApiProblem(403, "insufficient_scope", "needs jobs:read")
+        raise problem_of(403, {"code": "insufficient_scope", "detail": "needs jobs:read"}, None)
 
     monkeypatch.setattr(Client, "lanes", refuse)
     result = invoke("--once", "--json")
-    assert result.exit_code == 1
+    assert result.exit_code == 7
     assert json.loads(result.stdout)["error"]["code"] == "insufficient_scope"
 
 
@@ -90,16 +94,4 @@ def test_what_the_api_refuses_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_rate_and_time_left_are_the_apis(progress: Any, expected: str) -> None:
-    job = JobView.model_validate(
-        {
-            "id": "j",
-            "url": "/v1/jobs/j",
-            "operation": "set_fields",
-            "subject": "s",
-            "lane": "small",
-            "state": "RUNNING",
-            "created_at": "2026-01-02T03:04:05Z",
-            "progress": progress,
-        }
-    )
-    assert pace(job) == expected
+    assert pace(job_view(state="RUNNING", progress=progress)) == expected

@@ -13,13 +13,15 @@ from typing import Any
 import boto3
 import pytest
 from botocore.stub import Stubber
-from fairlane_client import Client, JobView, NewJob
-from fairlane_client.commands.app import app
 from typer.testing import CliRunner
 
+from fairlane_client import Client, JobView, NewJob
+from fairlane_client.commands.app import app
 from scripts.local.errors import LocalError
 from scripts.verify import noisy_on_aws
 from scripts.verify.noisy_on_aws import NOISY_GROUPS, SHOWN, Target, most, report, target, tokens_in
+
+from ..support.views import job_view
 
 CREATED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 PLACE = Target("https://api.example/live", "small-queue")
@@ -54,17 +56,9 @@ class Deployed:
 
     def view(self, job_id: str) -> JobView:
         subject, wait = self.jobs[job_id]
-        return JobView.model_validate(
-            {
-                "id": job_id,
-                "url": f"/v1/jobs/{job_id}",
-                "operation": "adjust_number",
-                "subject": subject,
-                "lane": "small",
-                "state": "SUCCEEDED",
-                "created_at": CREATED,
-                "started_at": CREATED + timedelta(milliseconds=wait),
-            }
+        started = CREATED + timedelta(milliseconds=wait)
+        return job_view(
+            job_id, subject=subject, state="SUCCEEDED", created_at=CREATED, started_at=started
         )
 
     def put_in(self, patch: pytest.MonkeyPatch) -> Deployed:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fairlane_client.commands.app import app
 from typer.testing import CliRunner
 
+from fairlane_client.commands.app import app
 from handlers.jobs.words import limits
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import (

@@ -6,9 +6,9 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from fairlane_client.commands.app import app
 from typer.testing import CliRunner, Result
 
+from fairlane_client.commands.app import app
 from handlers.jobs.transitions.quotas import usage
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits

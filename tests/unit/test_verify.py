@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from fairlane_client.commands.app import app
 from typer.testing import CliRunner
 
-
+from fairlane_client.commands.app import app
 from handlers.jobs.words.states import State
 from scripts.commands import verify
 from scripts.load.drive import Duplicate

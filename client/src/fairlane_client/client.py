@@ -23,21 +23,15 @@ from .models import (
     ReportView,
     UploadAddress,
 )
-from .problems import ApiProblem, StillRunning, Unreachable
 from .requests import NewJob, NewUpload
-from .transport import Call, Token, Transport, pause
+from .transport import Call, Token, Transport
 from .uploads import send
+from .waiting import watch
 
 POLL_S: Final = 0.5
 MAX_PAGE: Final = 200
 NOTHING_MADE: Final = 200
 """Of a submission: a job that was created is 202."""
-FIRST_SERVER_ERROR: Final = 500
-TOO_MANY: Final = 429
-SILENCE: Final = 0.25
-"""Of a time-out: the part of it in which a watched API may give no answer."""
-SILENCE_AT_LEAST_S: Final = 30.0
-SILENCE_WITHOUT_TIMEOUT_S: Final = 600.0
 
 
 class Client:
@@ -258,25 +252,8 @@ class Client:
         time-out but at least 30 seconds, and for ten minutes without one; then that error is
         raised.
         """
-        sleep, now = self._transport.sleep, self._transport.now
-        deadline = None if timeout is None else now() + timeout
-        silence = _Silence(now, timeout)
-        while True:
-            try:
-                last = self.get(job_id)
-            except (ApiProblem, Unreachable) as error:
-                wait = silence.heard(error)
-            else:
-                silence.over()
-                yield last
-                if last.ended:
-                    return
-                wait = poll
-            if deadline is not None and now() + wait > deadline:
-                raise silence.error or StillRunning(
-                    f"job {last.id} is {last.state} after {timeout:g} s"
-                )
-            sleep(wait)
+        transport = self._transport
+        return watch(lambda: self.get(job_id), transport.now, transport.sleep, poll, timeout)
 
     def wait(self, job_id: str, *, poll: float = POLL_S, timeout: float | None = None) -> JobView:
         """The job when it has ended. Raises StillRunning after ``timeout`` seconds; see ``watch``
@@ -296,38 +273,6 @@ class Client:
     ) -> JobView:
         call = Call("POST", _path(f"{_job(job_id)}/{verb}", query), repeatable=repeatable)
         return self._transport.ask(JobView, call)[1]
-
-
-class _Silence:
-    """How long an API has given no answer, and how long it may."""
-
-    def __init__(self, now: Callable[[], float], timeout: float | None) -> None:
-        self._now = now
-        self._most = (
-            SILENCE_WITHOUT_TIMEOUT_S
-            if timeout is None
-            else max(SILENCE_AT_LEAST_S, timeout * SILENCE)
-        )
-        self._since: float | None = None
-        self._failed = 0
-        self.error: ApiProblem | Unreachable | None = None
-        """The newest, until there is an answer."""
-
-    def over(self) -> None:
-        self._since, self._failed, self.error = None, 0, None
-
-    def heard(self, error: ApiProblem | Unreachable) -> float:
-        """Seconds until the next look. Raises the error when it is an answer, or has lasted."""
-        passing = not isinstance(error, ApiProblem) or (
-            error.status == TOO_MANY or error.status >= FIRST_SERVER_ERROR
-        )
-        if self._since is None:
-            self._since = self._now()
-        if not passing or self._now() - self._since >= self._most:
-            raise error
-        self._failed, self.error = self._failed + 1, error
-        wait = pause(error, self._failed)
-        return self._most if wait is None else max(wait, POLL_S)
 
 
 def _job(job_id: str) -> str:
