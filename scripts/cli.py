@@ -9,7 +9,7 @@ from typing import Final
 
 from fairlane_client.commands.lazy import Command
 
-CHECKOUT: Final = "a checkout of Fairlane and its development tools: `make setup` there"
+from .commands.needs import CHECKOUT
 
 OPERATORS: Final = (
     Command(

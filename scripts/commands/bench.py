@@ -6,10 +6,10 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fairlane_client.commands.output import console
 from scripts.bench.framework import Result, perform
 from scripts.bench.registry import BENCHES
 from scripts.local.errors import LocalError
@@ -62,4 +62,4 @@ def _show(results: list[Result]) -> None:
             lines = [f"{value:,.1f} {what}" for what, value in measured.figures.items()]
             ratio, bound, figures = f"{measured.ratio:.2f}", measured.bound, "\n".join(lines)
         table.add_row(f"{of.name}\n{of.shows}", ratio, bound, _verdict(result), figures)
-    Console().print(table)
+    console().print(table)

@@ -6,8 +6,8 @@ import time
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from fairlane_client.commands.output import console
 from scripts.demo.keep import kept
 from scripts.demo.run import run
 from scripts.demo.show import opening, show
@@ -48,5 +48,5 @@ def demo(
     if as_json:
         print(report.model_dump_json(exclude_none=True))
     else:
-        show(report, Console())
+        show(report, console())
     raise typer.Exit(0 if report.ok else 1)

@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import Annotated, Final, TypeAlias
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from fairlane_client.commands.output import console
 from handlers.jobs.lifecycle.dead_letters import Fate, Letter, Redriven, read_letter, redrive
 from handlers.jobs.words.errors import FairlaneError, ReceiptExpired
 from handlers.jobs.words.job import Lane
@@ -124,4 +124,4 @@ def _table(rows: list[dict[str, str]], columns: list[str]) -> None:
     table = Table(*columns)
     for row in rows:
         table.add_row(*(row[column] for column in columns))
-    Console().print(table)
+    console().print(table)

@@ -10,9 +10,9 @@ import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from opensearchpy.exceptions import OpenSearchException
-from rich.console import Console
 from rich.table import Table
 
+from fairlane_client.commands.output import console
 from handlers.effects.search_client import search_client
 from handlers.jobs.lifecycle.replay_effects import open_effects_of_all
 from handlers.jobs.lifecycle.submit import Busy, TooMany, submit
@@ -141,7 +141,7 @@ def _show(seen: Drift, undone: int, repairs: Repairs) -> None:
         for kind, count in seen.counts.items():
             examples = ", ".join(f"{one.id!r} {_versions(one)}" for one in seen.samples[kind][:3])
             table.add_row(kind.value, str(count), examples)
-        Console().print(table)
+        console().print(table)
     else:
         print("no drift")
     if undone:

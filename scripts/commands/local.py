@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, TypeAlias
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from fairlane_client.commands.output import console
 from scripts.local import DEFAULT_NAME
 from scripts.local.errors import AlreadyUp
 from scripts.local.ministack import endpoint
@@ -33,20 +33,20 @@ def up(
     ] = True,
 ) -> None:
     """Start the local stack: local AWS, deployed app, bulk workers, about 28,000 records."""
-    console = Console()
+    out = console()
     try:
         with Steps() as steps:
             stack = LocalStack(
                 name, workers=workers, records=records, search=search, steps=steps
             ).up()
     except AlreadyUp as already:
-        console.print(str(already), soft_wrap=True, highlight=False)
+        out.print(str(already), soft_wrap=True, highlight=False)
         return
-    console.print(f"API      {stack.api.url}", soft_wrap=True, highlight=False)
-    console.print(f"AWS      {stack.endpoint}", soft_wrap=True, highlight=False)
+    out.print(f"API      {stack.api.url}", soft_wrap=True, highlight=False)
+    out.print(f"AWS      {stack.endpoint}", soft_wrap=True, highlight=False)
     if stack.state.search_url:
-        console.print(f"search   {stack.state.search_url}", soft_wrap=True, highlight=False)
-    console.print(f"logs     {stack.folder.path}", soft_wrap=True, highlight=False)
+        out.print(f"search   {stack.state.search_url}", soft_wrap=True, highlight=False)
+    out.print(f"logs     {stack.folder.path}", soft_wrap=True, highlight=False)
 
 
 @app.command()
@@ -68,13 +68,13 @@ def status(
 ) -> None:
     """Say which stacks there are and what of them runs."""
     states = {name: StackFolder(name).read() for name in names()}
-    console = Console()
+    out = console()
     if as_json:
-        console.print_json(data={name: _facts(state) for name, state in states.items()})
+        out.print_json(data={name: _facts(state) for name, state in states.items()})
     elif not states:
-        console.print("No local stack. Start one with `fairlane local up`.")
+        out.print("No local stack. Start one with `fairlane local up`.")
     else:
-        console.print(_table(states))
+        out.print(_table(states))
 
 
 def _facts(state: State) -> dict[str, object]:

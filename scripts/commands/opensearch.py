@@ -6,8 +6,8 @@ import os
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from fairlane_client.commands.output import console
 from scripts.local.errors import AlreadyUp
 from scripts.local.steps import Steps
 from scripts.opensearch.node import ADDRESS, OpenSearchNode, Way
@@ -56,7 +56,7 @@ def status(
     if as_json:
         facts = {"up": running, "url": state.url, "how": state.how}
         pid = state.process.pid if state.process else None
-        Console().print_json(data={**facts, "pid": pid, "log": str(node.log)})
+        console().print_json(data={**facts, "pid": pid, "log": str(node.log)})
     elif running:
         print(f"up at {state.url} ({state.how}; log: {node.log})")
     else:

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fairlane_client.commands.output import console
 from handlers.jobs.words.errors import FairlaneError
 from scripts.local.errors import LocalError
 
@@ -57,7 +57,7 @@ def show(what: str, rows: Sequence[Row], columns: Sequence[str], *, as_json: boo
     table = Table(*columns)
     for row in rows[:SHOWN]:
         table.add_row(*(_cell(row.get(column)) for column in columns))
-    Console().print(table)
+    console().print(table)
     if len(rows) > SHOWN:
         print(f"and {len(rows) - SHOWN} more; --json shows all")
 

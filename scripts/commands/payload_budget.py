@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from fairlane_client.commands.output import console
 from handlers.jobs.selection.request import BadRequest
 from handlers.jobs.words.limits import MAX_BODY_BYTES, MAX_ID_BYTES, UUID_CHARS, Limits
 from infra.settings import WafSettings
@@ -75,9 +75,9 @@ def _show(found: Budget) -> None:
         colour = "" if row.ok else "[red]"
         fit = "any number" if row.ids_fit is None else f"{row.ids_fit:,}"
         table.add_row(row.layer, f"{row.limit:,}", colour + used, fit, row.of)
-    console = Console()
-    console.print(table)
-    console.print(
+    out = console()
+    out.print(table)
+    out.print(
         f"\nBytes. The largest request that is accepted holds {found.max_ids:,} such ids of "
         f"{found.id_bytes:g} bytes.\nOne more is 413; more ids go into a file, by POST "
         "/v1/uploads.\n--json tells where each limit comes from.",

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from .needs import in_checkout
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -22,9 +24,9 @@ def simulate(
     seed: Annotated[int, typer.Option(min=0, help="Which run; the same one every time.")],
 ) -> None:
     """Replay one seed of the simulation, step by step. Exit status 1 when a rule is broken."""
-    from tests.simulation.scenario import run  # noqa: PLC0415  only a checkout has it
-    from tests.simulation.trace import render  # noqa: PLC0415
-
+    with in_checkout("simulate"):
+        from tests.simulation.scenario import run  # noqa: PLC0415
+        from tests.simulation.trace import render  # noqa: PLC0415
     found = run(seed)
     print(render(found))
     raise typer.Exit(1 if found.violations else 0)
@@ -38,6 +40,8 @@ def soak(
     ] = None,
 ) -> None:
     """Simulate seeds that no test has tried. Exit status 1 when one of them breaks a rule."""
+    with in_checkout("soak"):
+        import tests.simulation.scenario  # noqa: F401, PLC0415
     first = random.randrange(10**9) if start is None else start  # noqa: S311  no secret
     print(f"seeds {first} to {first + runs - 1}")
     blocks = [range(at, min(at + BLOCK, first + runs)) for at in range(first, first + runs, BLOCK)]
@@ -52,7 +56,7 @@ def soak(
 
 
 def _block(seeds: Iterable[int]) -> list[tuple[int, str]]:
-    from tests.simulation.scenario import run  # noqa: PLC0415  only a checkout has it
+    from tests.simulation.scenario import run  # noqa: PLC0415
 
     found = ((seed, run(seed).violations) for seed in seeds)
     return [(seed, str(violations[0])) for seed, violations in found if violations]

@@ -6,9 +6,9 @@ import json
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from fairlane_client.commands.output import console
 from handlers.jobs.lifecycle.admission import admit_held
 from handlers.jobs.transitions.quotas import Use, set_most_active, set_slots, usage
 from handlers.jobs.words.errors import FairlaneError
@@ -110,7 +110,7 @@ def _print(world: World, tenant: str, *, as_json: bool) -> None:
     for what, row in {**lanes, "active": active}.items():
         whose = "its own" if row["own"] else "the deployment's"
         table.add_row(what, *(str(row.get(n, "")) for n in ("count", "held", "limit")), whose)
-    Console().print(table)
+    console().print(table)
 
 
 def _row(use: Use) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError as AwsError
 from rich.console import Console
 
 from fairlane_client import ClientError
+from fairlane_client.commands.output import console
 from scripts.local.errors import LocalError
 from scripts.local.steps import Steps
 from scripts.verify import noisy_on_aws, noisy_tenant, waf
@@ -68,7 +69,7 @@ def verify(
     if as_json:
         print(json.dumps({"ok": ok, "scenarios": [report.as_json() for report in reports]}))
     else:
-        show(reports, Console())
+        show(reports, console())
     raise typer.Exit(0 if ok else 1)
 
 

@@ -39,7 +39,12 @@ class Synthesis:
         kept: Assemblies | None = None,
         project: Path = PROJECT,
     ) -> None:
-        """out: the folder the assembly goes to; the log goes beside it. project: of ``app.py``."""
+        """out: the folder the assembly goes to; the log goes beside it. project: of ``app.py``.
+        Raises LocalError when there is none."""
+        if not (project / "app.py").is_file():
+            raise LocalError(
+                f"a local stack needs a checkout of Fairlane: there is no app.py in {project}"
+            )
         self._project = project
         self._out = out
         self._kept = kept or Assemblies()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -235,6 +236,21 @@ def test_a_retry_of_the_failed_records_and_a_report_say_so(api: Api, client: Cli
         ("POST", "/stage/v1/jobs/j1/retry?failed_only=true"),
         ("POST", "/stage/v1/jobs/j1/report?format=jsonl&outcome=failed"),
     ]
+
+
+def test_the_example_of_the_page_runs(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "client.md").read_text(encoding="utf-8")
+    [source] = re.findall(r"^```python\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    source, found = re.subn(r"https://abc[^\"]*", api.url, source)
+    ended = {**views.JOB, "state": "SUCCEEDED", "failed": 1}
+    old = {**views.JOB, "id": "old", "state": "FAILED", "end_reason": "too_many_failed"}
+    items = {"items": [{"id": "007", "reason": "is not a number"}]}
+    for answer in (views.JOB, ended, items, {"jobs": [old]}):
+        api.answers.append((200, json.dumps(answer)))
+    exec(compile(source, "client.md", "exec"), {"token": "t"})  # noqa: S102  that is the test
+    assert found == 1
+    assert capsys.readouterr().out == "007 is not a number\nold too_many_failed\n"
+    assert b'"add":0.10' in api.asked[0][3]
 
 
 # --- a report's file --------------------------------------------------------------------------

@@ -1,0 +1,21 @@
+"""What some commands need that the installed package does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from fairlane_client.commands.errors import CommandError
+
+CHECKOUT: Final = "a checkout of Fairlane and its development tools: `make setup` there"
+
+
+@contextmanager
+def in_checkout(command: str) -> Iterator[None]:
+    """Around imports. Raises CommandError."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        why = f"`fairlane {command}` needs {CHECKOUT} ({error.name} is not installed)"
+        raise CommandError(why) from error
