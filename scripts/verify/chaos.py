@@ -8,7 +8,6 @@ from decimal import Decimal
 from random import Random
 from typing import Final
 
-
 from fairlane_client import Client
 from scripts.load.ledger import JobRow, Ledger
 from scripts.load.plan import FIELD, Planned

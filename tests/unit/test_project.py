@@ -88,6 +88,13 @@ def test_what_is_asked_for_is_locked(name: str) -> None:
     assert asked.items() <= locked.items(), "make lock"
 
 
+def test_the_command_runs_on_what_it_is_developed_on() -> None:
+    asked = pins.asked(requirements("command.in"))
+    assert asked.items() <= pins.locked(requirements("dev.txt")).items(), "make lock"
+    shipped = pins.locked(requirements("lambda.txt")).keys()
+    assert {"typer", "rich"}.isdisjoint(shipped)
+
+
 def test_developers_run_what_ships() -> None:
     shipped, here = (pins.locked(requirements(f"{name}.txt")) for name in ("lambda", "dev"))
     assert shipped.items() <= here.items(), "make lock"
@@ -121,6 +128,13 @@ SKELETON: Final = (
     *(f"handlers/{name}/x.py" for name in ("web", "aws", "effects", "testing", "operations")),
     *(f"{name}/__init__.py" for name in ("infra", "scripts")),
     *(f"handlers/jobs/{name}/x.py" for name in JOBS),
+    *(
+        f"fairlane_client/{name}.py"
+        for name in (
+            *("cli", "commands/x", "client", "idfiles", "waiting", "downloads", "uploads"),
+            *("transport", "models", "requests", "exact", "words", "problems"),
+        )
+    ),
 )
 FORBIDDEN: Final = {
     "handlers/api.py": "handlers.small_lane",
@@ -147,6 +161,10 @@ FORBIDDEN: Final = {
     "handlers/aws/stack.py": "infra",
     "infra/storage.py": "handlers.jobs.words.x",
     "infra/lane.py": "scripts",
+    "fairlane_client/transport.py": "handlers.jobs.x",
+    "fairlane_client/commands/x.py": "boto3",
+    "fairlane_client/problems.py": "scripts",
+    "fairlane_client/models.py": "fairlane_client.client",
 }
 ALLOWED: Final = {
     "handlers/api.py": "handlers.bootstrap",
@@ -157,6 +175,8 @@ ALLOWED: Final = {
     "handlers/settings.py": "handlers.jobs.words.timing",
     "infra/settings.py": "handlers.settings",
     "scripts/demo.py": "handlers.bootstrap",
+    "scripts/cli.py": "fairlane_client.commands.x",
+    "fairlane_client/commands/x.py": "fairlane_client.client",
 }
 
 
