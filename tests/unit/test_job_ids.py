@@ -115,7 +115,7 @@ def test_what_is_shown_tells_the_shown_jobs_apart() -> None:
 
 def printed(jobs: list[JobView], width: int, *, whole: bool) -> list[str]:
     out = StringIO()
-    Console(width=width, file=out).print(tables.many(jobs, whole_ids=whole))
+    Console(width=width, file=out).print(tables.many(jobs, whole_ids=whole, width=width))
     return out.getvalue().splitlines()
 
 
@@ -129,7 +129,7 @@ def test_a_list_fits_80_columns_and_nothing_is_cut() -> None:
     lines = printed(jobs, 80, whole=False)
     assert max(map(len, lines)) <= 80
     text = "".join("".join(lines).split())
-    for part in (FIRST[:12], "CANCELLING", "12345", "03:04:05"):
+    for part in (FIRST[:12], "CANCELLING", "124690/128000", "12345", "03:04:05"):
         assert part in text
     assert not any("…" in line for line in lines)
 

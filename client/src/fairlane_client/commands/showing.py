@@ -33,7 +33,7 @@ def show_many(jobs: Sequence[JobView]) -> None:
     from . import tables
 
     out = console()
-    out.print(tables.many(jobs, whole_ids=not out.is_terminal))
+    out.print(tables.many(jobs, whole_ids=not out.is_terminal, width=out.width))
 
 
 def show_preview(preview: JobPreview, *, as_json: bool) -> None:

@@ -49,18 +49,22 @@ def preview(seen: JobPreview) -> Table:
     return table
 
 
-def many(jobs: Sequence[JobView], *, whole_ids: bool) -> Table:
-    """A line for each job, more where it is narrow. Ids are cut to what tells them apart, or
-    whole."""
+WIDE: Final = 100
+"""Columns from which a list has room for everything."""
+
+
+def many(jobs: Sequence[JobView], *, whole_ids: bool, width: int) -> Table:
+    """A line for each job; long names go on in the next. Ids are cut to what tells them apart, or
+    whole. width: of the console; a narrow one has no room for the lane."""
     shown = [job.id for job in jobs] if whole_ids else ids.short(job.id for job in jobs)
-    width = max(map(len, shown), default=0)
+    wide = width >= WIDE
     table = Table(
-        Column("id", no_wrap=True, min_width=width),
+        Column("id", no_wrap=True, min_width=max(map(len, shown), default=0)),
         Column("operation", overflow="fold"),
         Column("subject", overflow="fold"),
-        Column("lane", no_wrap=True),
+        *([Column("lane", no_wrap=True)] if wide else []),
         Column("state", no_wrap=True),
-        Column("done", justify="right", overflow="fold"),
+        Column("done", justify="right", no_wrap=True),
         Column("failed", justify="right", no_wrap=True),
         Column("skipped", justify="right", no_wrap=True),
         Column("created", no_wrap=True),
@@ -73,7 +77,7 @@ def many(jobs: Sequence[JobView], *, whole_ids: bool) -> Table:
             id_,
             Text(job.operation),
             Text(job.subject),
-            job.lane,
+            *([job.lane] if wide else []),
             _state(job),
             f"{job.done}/{'?' if job.total is None else job.total}",
             str(job.failed),
