@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 from typer.main import get_command
 
+import fairlane_client
 from fairlane_client import Client, NewJob, NewUpload, models, requests, words
 from fairlane_client.commands.jobs import app
 from fairlane_client.problems import PROBLEMS, ApiProblem, problem_of
@@ -251,3 +252,12 @@ def test_every_parameter_has_an_option(operation: str, verb: str) -> None:
     paging = {"page", "limit"} if operation == "list_items" else {"page"}
     wanted = {f"--{name.replace('_', '-')}" for name in names - paging - {"job_id"}}
     assert wanted <= options
+
+
+# --- the package ------------------------------------------------------------------------------
+
+
+def test_every_public_name_is_there() -> None:
+    for name in fairlane_client.__all__:
+        assert getattr(fairlane_client, name).__name__ == name
+    assert not hasattr(fairlane_client, "NoSuchName")

@@ -49,7 +49,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Api:
     def preview(_: Client, job: NewJob) -> JobPreview:
         api.previews.append(job)
         api.look(job)
-        seen = {"valid": True, "count": None, "duplicates": 0, "sample": []}
+        seen: dict[str, Any] = {"valid": True, "count": None, "duplicates": 0, "sample": []}
         return JobPreview.model_validate({"lane": "bulk", "count_is_exact": False, **seen})
 
     def upload(_: Client, path: Path, new: NewUpload, *, sent: Callable[[int], None]) -> str:
