@@ -11,8 +11,10 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from fairlane_client import Client, JobView
+from fairlane_client.client import _time
 from fairlane_client.commands import ids, tables
 from fairlane_client.commands.app import app
+from handlers.web import pages
 from handlers.web.openapi import document
 from handlers.web.pages import LATEST
 
@@ -99,6 +101,15 @@ def test_the_time_is_where_the_backend_puts_it() -> None:
     assert 16**ids.TIME - 1 == LATEST
     schema = document()["components"]["schemas"]["JobAnswer"]["properties"]["id"]
     assert schema["pattern"] == f"^[0-9a-f]{{{ids.WHOLE}}}$"
+
+
+def test_the_api_reads_the_times_that_are_sent() -> None:
+    """To the millisecond, since that is all that the beginning of an id says."""
+    after, before = ids._times(LATER[:12])
+    millisecond = int(LATER[:12], 16)
+    sent = [("created_after", after), ("created_before", before)]
+    read = [pages._time(name, _time(moment)) for name, moment in sent]
+    assert read == [millisecond, millisecond + 1]
 
 
 def test_what_is_shown_tells_the_shown_jobs_apart() -> None:
