@@ -12,8 +12,7 @@ from handlers.testing.record_store import MemoryRecordStore
 if TYPE_CHECKING:
     from handlers.jobs.words.writes import Write
     from handlers.testing.runtime import ManualRuntime
-
-    from .world import MemoryWorld
+    from handlers.testing.world import MemoryWorld
 
 LONG = 10**9
 
