@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from typing import Any, Final
 
 from pydantic_core import from_json
@@ -32,19 +33,14 @@ def json_loads(
     parse_float: Callable[[str], Any] | None = None,
     object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
 ) -> Any:
-    """As json.loads; a hook may raise NotJson. Raises NotJson.
+    """As json.loads, with hooks that are functions of a module. A hook may raise NotJson. Raises
+    NotJson.
 
     The words and limits of the interpreter's own errors differ from version to version.
     """
     try:
         known = text if isinstance(text, str) else text.decode()
-        value = json.loads(
-            known,
-            parse_int=parse_int,
-            parse_float=parse_float,
-            parse_constant=_no_constant,
-            object_pairs_hook=object_pairs_hook,
-        )
+        value = _decoder(parse_int, parse_float, object_pairs_hook).decode(known)
     except NotJson:
         raise
     except json.JSONDecodeError as error:
@@ -76,6 +72,21 @@ def exact_json(value: object) -> str:
             return "[" + ",".join(exact_json(part) for part in value) + "]"
         case _:
             raise TypeError(f"no exact JSON for {type(value).__name__}")
+
+
+@cache
+def _decoder(
+    parse_int: Callable[[str], Any] | None,
+    parse_float: Callable[[str], Any] | None,
+    object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None,
+) -> json.JSONDecoder:
+    """json.loads makes one for every text, which costs more than most lines of a file do."""
+    return json.JSONDecoder(
+        parse_int=parse_int,
+        parse_float=parse_float,
+        parse_constant=_no_constant,
+        object_pairs_hook=object_pairs_hook,
+    )
 
 
 def _not_json(text: str, nested: int) -> NotJson:
