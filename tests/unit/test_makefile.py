@@ -35,6 +35,16 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_bytecode_is_cached_whatever_the_callers_environment_says(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "more.mk").write_text("show:\n\t@env\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    shown = make(project, "-f", "Makefile", "-f", "more.mk", "show").stdout
+    assert "VIRTUAL_ENV=" in shown
+    assert "PYTHONDONTWRITEBYTECODE" not in shown
+
+
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
     """A folder of commands; every Python that make looks for fails, as pyenv's stand-ins do."""
