@@ -49,14 +49,14 @@ def test_seeds_differ() -> None:
 
 def test_what_is_meant_to_happen_does() -> None:
     """A simulation in which nothing goes wrong would prove nothing."""
-    seen: dict[str, int] = {}
-    for seed in range(150):
-        for name, times in run(seed).seen.items():
-            seen[name] = seen.get(name, 0) + times
     wanted = {
         *(f"{a}->{b}" for a, b in EDGES.keys() - {OUT_OF_ATTEMPTS}),
         *("take_over", "dispatch_again", "claim_dispatch", "admit", "ownership_lost"),
         *("attempt_given_back", "retry_later", "handed_over", "redelivery_extended"),
         *("beat_refused", "receipt_expired", "dispatch_left", "outside"),
     }
-    assert wanted <= seen.keys()
+    for seed in range(150):
+        wanted -= run(seed).seen.keys()
+        if not wanted:
+            return
+    pytest.fail(f"never: {sorted(wanted)}")
