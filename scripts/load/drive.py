@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 from typing import Final
 
@@ -86,7 +86,6 @@ class Driver:
         self._small: list[tuple[Planned, str]] = []
         self._spare = load.spare()
         self._line_at = 0.0
-        self._begun_before = 0
         self._client: Callable[[str], Client] = cache(
             lambda tenant: Client(stack.api.url, stack.issuer.token(tenant))
         )
@@ -109,8 +108,8 @@ class Driver:
             self._until(lambda jobs: self._begun(jobs) >= slots)
 
     def submit_small(self) -> None:
-        """One after another, at the load's pace. Bulk jobs stand in line all the while: on a
-        machine that works through them faster than that, more are submitted."""
+        """One after another, at the load's pace. Bulk jobs stand in line all the while: where they
+        are worked through faster than that, more are submitted."""
         with self._step("Submitting small jobs beside them", len(self._load.small)) as advance:
             for submitted in self._paced(self._load.small, advance):
                 self._small.append(submitted)
@@ -173,17 +172,22 @@ class Driver:
             advance(1)
 
     def _keep_a_line(self) -> None:
-        """At least as many bulk jobs as the slots can begin until the next look, twice over."""
+        """So long that bulk jobs would stand in line in one queue too, before the slots of both
+        lanes: as many more of them would have been begun there as the small lane has slots."""
         if time.monotonic() < self._line_at:
             return
-        self._line_at = time.monotonic() + LINE_S
         jobs = self.ledger.jobs()
-        begun = self._begun(jobs)
-        wanted = 2 * max(self.ledger.bulk_slots, begun - self._begun_before)
-        self._begun_before = begun
+        bulk, small = self._slots
         line = sum(jobs[job_id].in_line for _, job_id in self._bulk)
-        for planned in islice(self._spare, max(0, wanted - line)):
+        wanted = 2 * bulk + self._begun(jobs) * small // bulk
+        for planned in islice(self._spare, min(2 * bulk, max(0, wanted - line))):
             self._bulk.append((planned, self._submit(planned)))
+        self._line_at = time.monotonic() + LINE_S
+
+    @cached_property
+    def _slots(self) -> tuple[int, int]:
+        """Of the bulk lane and of the small lane."""
+        return self.ledger.bulk_slots, self.ledger.small_slots
 
     def _cancel_waiting(self) -> int:
         jobs = self.ledger.jobs()

@@ -28,7 +28,7 @@ from scripts.local.steps import Steps
 
 TENANTS = ("demo-one", "demo-two", "demo-three", "demo-four")
 EACH = 1200
-PASSES = 2
+PASSES = 6
 SMALL_JOBS = 8
 IDLE_JOBS = 3
 
