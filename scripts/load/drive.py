@@ -86,6 +86,7 @@ class Driver:
         self._small: list[tuple[Planned, str]] = []
         self._spare = load.spare()
         self._line_at = 0.0
+        self._begun_before = 0
         self._client: Callable[[str], Client] = cache(
             lambda tenant: Client(stack.api.url, stack.issuer.token(tenant))
         )
@@ -93,7 +94,7 @@ class Driver:
     def submit_idle(self) -> None:
         """Submit the small jobs that come before any bulk work, and see them to their end."""
         with self._step("Submitting small jobs to idle lanes", len(self._load.idle)) as advance:
-            self._idle = list(self._paced(self._load.idle, advance))
+            self._idle = list(self._paced(self._load.idle, self._load.pace, advance))
         self._await("Waiting for them", [job_id for _, job_id in self._idle])
 
     def fill(self) -> None:
@@ -108,10 +109,10 @@ class Driver:
             self._until(lambda jobs: self._begun(jobs) >= slots)
 
     def submit_small(self) -> None:
-        """One after another, at the load's pace. Bulk jobs stand in line all the while: where they
-        are worked through faster than that, more are submitted."""
+        """One after another. Bulk jobs stand in line all the while: where they are worked through
+        faster than the small jobs come, more are submitted."""
         with self._step("Submitting small jobs beside them", len(self._load.small)) as advance:
-            for submitted in self._paced(self._load.small, advance):
+            for submitted in self._paced(self._load.small, self._pace(), advance):
                 self._small.append(submitted)
                 self._keep_a_line()
 
@@ -163,25 +164,39 @@ class Driver:
     # --- inside ------------------------------------------------------------------------------
 
     def _paced(
-        self, jobs: Sequence[Planned], advance: Callable[[int], None]
+        self, jobs: Sequence[Planned], pace: float, advance: Callable[[int], None]
     ) -> Iterator[tuple[Planned, str]]:
         start = time.monotonic()
         for number, planned in enumerate(jobs):
-            time.sleep(max(0.0, start + number * self._load.pace - time.monotonic()))
+            time.sleep(max(0.0, start + number * pace - time.monotonic()))
             yield planned, self._submit(planned)
             advance(1)
 
+    def _pace(self) -> float:
+        """The load's, or a faster one where the bulk jobs are worked through so soon that in one
+        queue, before the slots of both lanes, the last small jobs would not meet any."""
+        rows = self.ledger.jobs()
+        begun = [at for _, job_id in self._bulk if (at := rows[job_id].started_at) is not None]
+        done = sum(rows[job_id].position for _, job_id in self._bulk)
+        if not done:
+            return self._load.pace
+        left = sum(len(planned.ids) for planned, _ in self._bulk) - done
+        seconds = time.time() - min(begun) / 1000
+        bulk, small = self._slots
+        in_one_queue = left * seconds / done * bulk / (bulk + small)
+        return min(self._load.pace, in_one_queue / len(self._load.small))
+
     def _keep_a_line(self) -> None:
-        """So long that bulk jobs would stand in line in one queue too, before the slots of both
-        lanes: as many more of them would have been begun there as the small lane has slots."""
+        """At least as many bulk jobs as the slots can begin until the next look, twice over."""
         if time.monotonic() < self._line_at:
             return
         jobs = self.ledger.jobs()
-        bulk, small = self._slots
+        begun, (bulk, _) = self._begun(jobs), self._slots
+        wanted = 2 * max(bulk, begun - self._begun_before)
         line = sum(jobs[job_id].in_line for _, job_id in self._bulk)
-        wanted = 2 * bulk + self._begun(jobs) * small // bulk
-        for planned in islice(self._spare, min(2 * bulk, max(0, wanted - line))):
+        for planned in islice(self._spare, max(0, wanted - line)):
             self._bulk.append((planned, self._submit(planned)))
+        self._begun_before = begun
         self._line_at = time.monotonic() + LINE_S
 
     @cached_property

@@ -48,8 +48,9 @@ class Load:
     passes: int
     """How often they are all submitted, at the least."""
     small: tuple[Planned, ...]
-    """Submitted one after another, ``pace`` seconds apart, whatever became of those before."""
+    """Submitted one after another, whatever became of those before."""
     pace: float
+    """Seconds from one small job to the next, at the most."""
 
     @property
     def bulk(self) -> tuple[Planned, ...]:
