@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
@@ -169,6 +169,18 @@ def _later(job: JobRow, than: JobRow) -> bool:
     if than.started_at is None:
         return False
     return job.started_at is None or job.started_at > than.started_at
+
+
+def most_at_once(spans: Iterator[tuple[int, int]]) -> int:
+    """The greatest number of spans that overlap; one may begin as another ends."""
+    changes = sorted(
+        change for begins, ends in spans for change in ((begins, 1), (max(ends, begins + 1), -1))
+    )
+    most = now = 0
+    for _, change in changes:
+        now += change
+        most = max(most, now)
+    return most
 
 
 @dataclass(frozen=True)

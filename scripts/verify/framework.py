@@ -38,6 +38,15 @@ class Expectation(BaseModel):
     def equal(cls, what: str, *, expected: object, saw: object) -> Self:
         return cls.of(what, expected=expected, saw=saw, ok=saw == expected)
 
+    def contrary(self) -> Self:
+        """What a control expects of a claim: that it does not hold there."""
+        return self.of(
+            f"not so here: {self.what}",
+            expected=f"not {self.expected}",
+            saw=self.saw,
+            ok=not self.ok,
+        )
+
 
 class Information(BaseModel):
     """One thing that was seen and is only told: no exit status depends on it. What takes time takes

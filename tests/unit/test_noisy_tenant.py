@@ -9,7 +9,14 @@ import pytest
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.states import State
 from scripts.load.ledger import JobRow
-from scripts.verify.noisy_tenant import Seen, all_succeeded, held, most_at_once, slots_kept
+from scripts.load.measures import most_at_once
+from scripts.verify.noisy_tenant import (
+    Seen,
+    all_succeeded,
+    held,
+    passed_by,
+    slots_kept,
+)
 
 
 def row(created: int, admitted: int, started: int, ended: int, **changed: Any) -> JobRow:
@@ -63,3 +70,30 @@ def test_a_flood_that_is_never_held_shows_nothing() -> None:
 def test_a_job_that_changed_nothing_is_seen() -> None:
     bad = row(0, 0, 1, 2, succeeded=0)
     assert not any(each.ok for each in all_succeeded(Seen([bad], [bad], [bad])))
+
+
+SPEEDS = [0.1, 1, 30]
+
+
+def beside(slow: float, *, slots: bool) -> Seen:
+    """A flood of 20 jobs of 1000 ms, and jobs of others that come after it: with a slot each tenant
+    waits for itself, without the others wait for the flood before four workers."""
+
+    def scaled(*times: int) -> JobRow:
+        return row(*(round(ms * slow) for ms in times))
+
+    apart = 1000 if slots else 250
+    flood = [scaled(0, n * apart if slots else 0, n * apart, n * apart + 1000) for n in range(20)]
+    waits = 40 if slots else 20 * apart - 100
+    others = [scaled(100, 100, 100 + waits, 400 + waits) for _ in range(9)]
+    return Seen(unloaded=others, loaded=others, flood=flood)
+
+
+@pytest.mark.parametrize("slow", SPEEDS)
+def test_others_that_get_past_the_flood_are_as_expected_at_any_speed(slow: float) -> None:
+    assert [each for each in passed_by(beside(slow, slots=True)) if not each.ok] == []
+
+
+@pytest.mark.parametrize("slow", SPEEDS)
+def test_others_that_wait_for_the_flood_are_seen_at_any_speed(slow: float) -> None:
+    assert [each for each in passed_by(beside(slow, slots=False)) if each.ok] == []
