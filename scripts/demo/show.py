@@ -90,10 +90,10 @@ def _lanes(report: Report) -> Table:
     small, bulk, idle = report.lanes[Lane.SMALL], report.lanes[Lane.BULK], report.idle
     shared = report.shared_queue
     for name, slots, of, dwell in (
-        ("small, nothing else runs", small.slots, idle, idle.dwell_ms),
-        ("small, beside bulk jobs", small.slots, small, small.dwell_ms),
+        ("small, before", small.slots, idle, idle.dwell_ms),
+        ("small, beside bulk", small.slots, small, small.dwell_ms),
         ("bulk", bulk.slots, bulk, bulk.dwell_ms),
-        ("small, in one queue *", shared.slots, small, shared.dwell_ms_of_small),
+        ("small, one queue *", shared.slots, small, shared.dwell_ms_of_small),
     ):
         counts = (str(slots), str(of.jobs), f"{of.items:,}")
         table.add_row(name, *counts, *(f"{ms:,}" for ms in (dwell.p50, dwell.p95, dwell.max)))
