@@ -131,6 +131,6 @@ trace: $(STAMP) ## Show the files that one job goes through, in order
 	$(BIN)/python -m scripts.checks.trace
 
 clean: ## Remove the environments, caches and build output (make down stops the local stack)
-	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache cdk.out build dist *.egg-info \
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .fairlane/synthesis cdk.out build dist *.egg-info \
 		client/build client/src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,23 +1,29 @@
-"""``fairlane local up|down|status``."""
+"""``fairlane local up|deploy|down|status``."""
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+import json
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from rich.table import Table
 
 from fairlane_client.commands.output import console
 from scripts.local import DEFAULT_NAME
-from scripts.local.errors import AlreadyUp
+from scripts.local.errors import AlreadyUp, LocalError
 from scripts.local.ministack import endpoint
 from scripts.local.stack import LocalStack
-from scripts.local.state import StackFolder, State, names
+from scripts.local.state import ROOT, StackFolder, State, names
 from scripts.local.steps import Steps
 
 app = typer.Typer(help="The local stack: a local AWS with the deployed app.", no_args_is_help=True)
 
 Name: TypeAlias = Annotated[str, typer.Option("--name", help="Which stack; several can run.")]
+Settings: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="A JSON file of settings, over those of scripts/local/settings.py."),
+]
 
 
 @app.command()
@@ -26,27 +32,51 @@ def up(
     name: Name = DEFAULT_NAME,
     workers: Annotated[int, typer.Option(min=0, max=16, help="Bulk workers to start.")] = 1,
     records: Annotated[
-        bool, typer.Option("--records/--no-records", help="Load the airports as records.")
-    ] = True,
+        Path | None,
+        typer.Option(help="A file of records to load, a JSON object in each line."),
+    ] = None,
+    empty: Annotated[
+        bool, typer.Option("--empty", "--no-records", help="Load no records at all.")
+    ] = False,
     search: Annotated[
         bool, typer.Option("--search/--no-search", help="Have a search index (osmem-server).")
     ] = True,
+    settings: Settings = None,
 ) -> None:
-    """Start the local stack: local AWS, deployed app, bulk workers, about 28,000 records."""
+    """Start the local stack: local AWS, deployed app, bulk workers, about 28,000 records.
+
+    Of a stack that is up, start again what has ended."""
+    if records and empty:
+        raise typer.BadParameter("--records and --empty exclude each other")
     out = console()
-    try:
-        with Steps() as steps:
-            stack = LocalStack(
-                name, workers=workers, records=records, search=search, steps=steps
-            ).up()
-    except AlreadyUp as already:
-        out.print(str(already), soft_wrap=True, highlight=False)
-        return
-    out.print(f"API      {stack.api.url}", soft_wrap=True, highlight=False)
-    out.print(f"AWS      {stack.endpoint}", soft_wrap=True, highlight=False)
-    if stack.state.search_url:
-        out.print(f"search   {stack.state.search_url}", soft_wrap=True, highlight=False)
-    out.print(f"logs     {stack.folder.path}", soft_wrap=True, highlight=False)
+    with Steps() as steps:
+        stack = LocalStack(
+            name,
+            workers=workers,
+            records=records or not empty,
+            search=search,
+            settings=_read(settings),
+            supervised=True,
+            steps=steps,
+        )
+        try:
+            stack.up()
+        except AlreadyUp as already:
+            said = stack.heal() or [str(already)]
+        else:
+            said = _addresses(stack)
+    for line in said:
+        out.print(line, soft_wrap=True, highlight=False)
+
+
+@app.command()
+def deploy(*, name: Name = DEFAULT_NAME, settings: Settings = None) -> None:
+    """Put the code and settings of this moment onto a running stack; data and address stay."""
+    with Steps() as steps:
+        stack = LocalStack(name, settings=_read(settings), steps=steps)
+        changed = stack.deploy()
+    said = "the app is deployed" if changed else "the deployed app was as it is here"
+    print(f"{name}: {said}; {stack.state.wanted} bulk workers started again. {stack.api.url}")
 
 
 @app.command()
@@ -54,11 +84,21 @@ def down(
     *,
     name: Name = DEFAULT_NAME,
     every: Annotated[bool, typer.Option("--all", help="All stacks of this checkout.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Write the records to a file first, and leave the logs.")
+    ] = False,
 ) -> None:
-    """Stop what ``up`` started, and nothing else."""
+    """Stop what ``up`` started and delete what it holds, and nothing else."""
     for each in names() if every else [name]:
-        stopped = LocalStack(each).down()
-        print(f"{each}: " + (f"stopped {stopped} processes" if stopped else "was not up"))
+        held = _held(each, logs=not keep)
+        file = ROOT / f"{each}.records.jsonl"
+        stopped = LocalStack(each).down(keep=file if keep else None)
+        if not stopped and not held:
+            print(f"{each}: was not up")
+            continue
+        print(f"{each}: stopped {stopped} processes; deleted {held or 'what was left'}")
+        if keep:
+            print(f"The records are in {file}: fairlane local up --records {file}")
 
 
 @app.command()
@@ -77,6 +117,37 @@ def status(
         out.print(_table(states))
 
 
+def _read(file: Path | None) -> dict[str, Any] | None:
+    if file is None:
+        return None
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise LocalError(f"--settings: {file} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise LocalError(f"--settings: {file} must hold one JSON object")
+    return found
+
+
+def _addresses(stack: LocalStack) -> list[str]:
+    search = [f"search   {stack.state.search_url}"] if stack.state.search_url else []
+    return [
+        f"API      {stack.api.url}",
+        f"AWS      {stack.endpoint}",
+        *search,
+        f"logs     {stack.folder.path}",
+    ]
+
+
+def _held(name: str, *, logs: bool) -> str:
+    """What a stack that is up holds, in words."""
+    if not StackFolder(name).read().up:
+        return ""
+    counts = LocalStack(name).attach().holdings()
+    held = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+    return f"{held}, the search index, the tokens' key" + (" and the logs" if logs else "")
+
+
 def _facts(state: State) -> dict[str, object]:
     return {
         "up": state.up,
@@ -84,6 +155,9 @@ def _facts(state: State) -> dict[str, object]:
         "aws": endpoint(state.port),
         "pid": state.aws.pid if state.aws and state.aws.alive() else None,
         "workers": [worker.pid for worker in state.workers if worker.alive()],
+        "workers_wanted": state.wanted,
+        "supervisor": bool(state.supervisor and state.supervisor.alive()),
+        "search": bool(state.search and state.search.alive()),
     }
 
 
@@ -91,5 +165,14 @@ def _table(states: dict[str, State]) -> Table:
     table = Table("name", "state", "bulk workers", "API", box=None)
     for name, state in states.items():
         running = sum(worker.alive() for worker in state.workers)
-        table.add_row(name, "up" if state.up else "not up", str(running), state.api_url)
+        table.add_row(name, _state(state), f"{running} of {state.wanted}", state.api_url)
     return table
+
+
+def _state(state: State) -> str:
+    """Up, or what of it is not."""
+    parts = {"search": state.search, "supervisor": state.supervisor}
+    dead = [what for what, process in parts.items() if process and not process.alive()]
+    if not state.up:
+        return "not up"
+    return f"up, but {' and '.join(dead)}" + " ended" if dead else "up"

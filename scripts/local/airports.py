@@ -3,21 +3,20 @@ names, missing fields and ids with leading zeros."""
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import airportsdata
 
-from .errors import LocalError
+from . import records
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import WriteRequestUnionTypeDef
+
+    from handlers.aws.attributes import Attributes
 
 Fields: TypeAlias = Mapping[str, str | Decimal]
 """One airport's attributes, without its id; empty ones are left out."""
@@ -33,12 +32,6 @@ REGION_TENANTS: Final = {
 }
 """The others go by the region of their time zone; what is left are islands and the poles."""
 OTHER_TENANT: Final = "islands"
-
-BATCH: Final = 25
-"""Items in one BatchWriteItem (DynamoDB)."""
-THREADS: Final = 4
-TRIES: Final = 8
-FIRST_PAUSE_S: Final = 0.05
 
 
 @cache
@@ -60,22 +53,14 @@ def load(
     id_key: str = "id",
     loaded: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Write the records, each with ``version`` 1; returns their number. ``loaded`` is told how
-    many each batch held. Raises LocalError when the table goes on refusing some of them."""
+    """Write the records, each with ``version`` 1, as ``records.load`` does."""
     tenants = airports_by_tenant() if tenants is None else tenants
-    puts = [
-        _put({tenant_key: tenant, id_key: code, "version": Decimal(1), **fields})
+    items = [
+        _item({tenant_key: tenant, id_key: code, "version": Decimal(1), **fields})
         for tenant, airports in tenants.items()
         for code, fields in airports.items()
     ]
-
-    def write(batch: Sequence[WriteRequestUnionTypeDef]) -> int:
-        _write(dynamodb, table, batch)
-        loaded(len(batch))
-        return len(batch)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        return sum(pool.map(write, _batches(puts)))
+    return records.load(dynamodb, table, items, loaded=loaded)
 
 
 def _tenant(airport: Mapping[str, object]) -> str:
@@ -92,29 +77,8 @@ def _fields(airport: Mapping[str, object]) -> Fields:
     }
 
 
-def _put(item: Mapping[str, str | Decimal]) -> WriteRequestUnionTypeDef:
+def _item(item: Mapping[str, str | Decimal]) -> Attributes:
     return {
-        "PutRequest": {
-            "Item": {
-                name: {"N": format(value, "f")} if isinstance(value, Decimal) else {"S": value}
-                for name, value in item.items()
-            }
-        }
+        name: {"N": format(value, "f")} if isinstance(value, Decimal) else {"S": value}
+        for name, value in item.items()
     }
-
-
-def _batches(
-    puts: Sequence[WriteRequestUnionTypeDef],
-) -> Iterator[Sequence[WriteRequestUnionTypeDef]]:
-    for start in range(0, len(puts), BATCH):
-        yield puts[start : start + BATCH]
-
-
-def _write(dynamodb: DynamoDBClient, table: str, batch: Sequence[WriteRequestUnionTypeDef]) -> None:
-    for attempt in range(TRIES):
-        answer = dynamodb.batch_write_item(RequestItems={table: batch})
-        batch = answer["UnprocessedItems"].get(table, [])
-        if not batch:
-            return
-        time.sleep(FIRST_PAUSE_S * 2**attempt)
-    raise LocalError(f"the table {table} refused {len(batch)} records {TRIES} times: try again")

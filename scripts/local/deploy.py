@@ -6,18 +6,19 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from .adapt import adapt
+from .adapt import Template, adapt
 from .errors import LocalError
 from .ministack import ACCOUNT, REGION
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudformation.literals import CapabilityType
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_ssm import SSMClient
 
@@ -25,6 +26,16 @@ BOOTSTRAP_PARAMETER: Final = "/cdk-bootstrap/hnb659fds/version"
 BOOTSTRAP_VERSION: Final = "30"
 """At least what the CDK asks for; its rule is evaluated here as on AWS."""
 DEPLOY_TIMEOUT_S: Final = 600
+CAPABILITIES: Final[Sequence[CapabilityType]] = ("CAPABILITY_IAM", "CAPABILITY_NAMED_IAM")
+NOTHING_TO_UPDATE: Final = "No updates are to be performed"
+IDENTITY: Final[Mapping[str, tuple[str, ...]]] = {
+    "AWS::DynamoDB::Table": ("TableName", "KeySchema"),
+    "AWS::DynamoDB::GlobalTable": ("TableName", "KeySchema"),
+    "AWS::S3::Bucket": ("BucketName",),
+    "AWS::SQS::Queue": ("QueueName", "FifoQueue"),
+    "AWS::ApiGateway::RestApi": (),
+}
+"""Types of what holds data or an address, and the properties that make it another one."""
 EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The time stamp of every zipped file, so that the same code is the same archive."""
 
@@ -69,6 +80,60 @@ class Deployed(BaseModel):
 def deploy(clients: Clients, assembly: Path) -> Deployed:
     """Deploy the assembly's one stack and wait for it. Raises LocalError with the resource that
     failed and why."""
+    name, url, _ = _uploaded(clients, assembly)
+    clients.cloudformation.create_stack(StackName=name, TemplateURL=url, Capabilities=CAPABILITIES)
+    return _wait(clients.cloudformation, name, "CREATE")
+
+
+def update(clients: Clients, assembly: Path) -> Deployed:
+    """Bring what is deployed up to the assembly, and leave what holds data as it is. Raises
+    LocalError like ``deploy``, and before anything is changed when data would be lost."""
+    name, url, fresh = _uploaded(clients, assembly)
+    keeps_data(template(clients.cloudformation, name), fresh)
+    try:
+        clients.cloudformation.update_stack(
+            StackName=name, TemplateURL=url, Capabilities=CAPABILITIES
+        )
+    except clients.cloudformation.exceptions.ClientError as error:
+        if NOTHING_TO_UPDATE not in str(error):
+            raise LocalError(f"deploying {name} to the local AWS failed: {error}") from error
+        return _deployed(clients.cloudformation, name)
+    return _wait(clients.cloudformation, name, "UPDATE")
+
+
+def keeps_data(before: Template, after: Template) -> None:
+    """Raises LocalError naming what a change of templates would replace or remove, and its data
+    with it."""
+    fresh: Mapping[str, Any] = after["Resources"]
+    lost = [
+        f"{body['Type']} {name}"
+        for name, body in before["Resources"].items()
+        if body["Type"] in IDENTITY and _identity(body) != _identity(fresh.get(name))
+    ]
+    if lost:
+        raise LocalError(
+            f"this change would replace {', '.join(sorted(lost))}, and what is in there would be "
+            "lost: stop the stack with `fairlane local down` and start it with `fairlane local up`"
+        )
+
+
+def _identity(resource: Mapping[str, Any] | None) -> object:
+    """What cannot change without another resource taking this one's place."""
+    if resource is None:
+        return None
+    properties = resource.get("Properties", {})
+    return resource["Type"], [properties.get(name) for name in IDENTITY[resource["Type"]]]
+
+
+def template(cloudformation: CloudFormationClient, name: str) -> Template:
+    """What is deployed."""
+    body: Any = cloudformation.get_template(StackName=name)["TemplateBody"]
+    found: Template = json.loads(body) if isinstance(body, str) else body
+    return found
+
+
+def _uploaded(clients: Clients, assembly: Path) -> tuple[str, str, Template]:
+    """The stack's name, the address of its adapted template, and the template."""
     name, artifact = _stack(assembly)
     clients.ssm.put_parameter(
         Name=BOOTSTRAP_PARAMETER, Value=BOOTSTRAP_VERSION, Type="String", Overwrite=True
@@ -77,12 +142,7 @@ def deploy(clients: Clients, assembly: Path) -> Deployed:
     template = adapt(json.loads((assembly / artifact["properties"]["templateFile"]).read_text()))
     key = f"{name}.adapted.json"
     clients.s3.put_object(Bucket=bucket, Key=key, Body=json.dumps(template).encode())
-    clients.cloudformation.create_stack(
-        StackName=name,
-        TemplateURL=f"{clients.s3.meta.endpoint_url}/{bucket}/{key}",
-        Capabilities=["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"],
-    )
-    return _wait(clients.cloudformation, name)
+    return name, f"{clients.s3.meta.endpoint_url}/{bucket}/{key}", template
 
 
 def _stack(assembly: Path) -> tuple[str, dict[str, Any]]:
@@ -142,20 +202,27 @@ def _packed(path: Path, packaging: str) -> bytes:
     return content.getvalue()
 
 
-def _wait(cloudformation: CloudFormationClient, name: str) -> Deployed:
+def _wait(
+    cloudformation: CloudFormationClient, name: str, what: Literal["CREATE", "UPDATE"]
+) -> Deployed:
     deadline = time.monotonic() + DEPLOY_TIMEOUT_S
     while time.monotonic() < deadline:
         stack = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
-        if stack["StackStatus"] == "CREATE_COMPLETE":
-            outputs = {out["OutputKey"]: out["OutputValue"] for out in stack.get("Outputs", [])}
-            return Deployed(stack=name, outputs=outputs, resources=_resources(cloudformation, name))
-        if not stack["StackStatus"].endswith("CREATE_IN_PROGRESS"):
+        if stack["StackStatus"] == f"{what}_COMPLETE":
+            return _deployed(cloudformation, name)
+        if not stack["StackStatus"].endswith("_IN_PROGRESS"):
             raise LocalError(
                 f"deploying {name} to the local AWS failed: {stack['StackStatus']}\n"
                 + _failures(cloudformation, name)
             )
         time.sleep(0.1)
     raise LocalError(f"deploying {name} to the local AWS took more than {DEPLOY_TIMEOUT_S} s")
+
+
+def _deployed(cloudformation: CloudFormationClient, name: str) -> Deployed:
+    stack = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
+    outputs = {out["OutputKey"]: out["OutputValue"] for out in stack.get("Outputs", [])}
+    return Deployed(stack=name, outputs=outputs, resources=_resources(cloudformation, name))
 
 
 def _resources(cloudformation: CloudFormationClient, name: str) -> dict[str, Resource]:

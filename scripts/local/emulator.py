@@ -5,7 +5,7 @@ what every small job waits. Behaviour is the same with and without them:
 
 - Items are copied by ``copied``: attribute values are trees of plain JSON, for which the general
   ``copy.deepcopy`` is five times slower. It took 40 % of a transaction.
-- What depends on an expression's text alone is worked out once per text, as is a number's size.
+- What depends on an expression's text alone is worked out once per text.
 - The whole request of every transaction is kept for ten minutes, to compare it with a later one
   that has the same token: half a megabyte each. A digest of the request answers the same question.
 """
@@ -98,7 +98,6 @@ def _digests(keep: Function) -> Function:
 CORRECTIONS: Final[Mapping[str, tuple[tuple[str, ...], Callable[[Function], Function]]]] = {
     "_tokenize": (("expr",), _tokens_once),
     "_condition_syntax_error": (("expr", "slot"), once),
-    "_number_size_bytes": (("text",), once),
     "_txn_token_store": (("crt", "entry"), _digests),
 }
 """Functions of ministack's database: their parameters, and what is made of each."""

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
-from handlers.effects.documents import index_body
-from handlers.jobs.words.record_schema import RecordSchema
-from handlers.settings import EffectSettings
+from handlers.aws.attributes import Attributes
+from handlers.jobs.storage.control_table import job_key
 from scripts.opensearch.embedded import EmbeddedSearch
 
-from . import DEFAULT_NAME, airports, deploy, ministack, processes, warming
+from . import (
+    DEFAULT_NAME,
+    airports,
+    deploy,
+    index,
+    ministack,
+    processes,
+    records,
+    supervisor,
+    warming,
+)
 from .api import Api
+from .assemblies import PROJECT
 from .clients import Clients
 from .deploy import Deployed
 from .errors import AlreadyUp, LocalError, NotUp
@@ -41,17 +52,22 @@ class LocalStack:
         root: Path = ROOT,
         settings: Chosen | None = None,
         workers: int = 1,
-        records: bool = True,
+        records: bool | Path = True,
         search: bool = False,
+        supervised: bool = False,
         steps: Steps | None = None,
     ) -> None:
         """settings: what differs from ``settings.LOCAL``. workers: bulk workers to start.
-        records: load the airports. search: have a search index, in the embedded engine."""
+        records: load the airports, or those of a file, or none. search: have a search index, in
+        the embedded engine. supervised: replace workers that end."""
         self.name = name
+        self.project = PROJECT
+        """Whose app is deployed; the workers run this one's."""
         self.folder = StackFolder(name, root)
         self._settings = settings
         self._worker_count = workers
         self._with_records = records
+        self._supervised = supervised
         self._with_search = search
         self._steps = steps or Steps(quiet=True)
         self._state = State()
@@ -61,6 +77,7 @@ class LocalStack:
     def up(self) -> Self:
         """Start everything. Raises AlreadyUp when it runs; LocalError when a part can't start.
         Whatever stops it half-way, Ctrl-C too, nothing is left running."""
+        own = records.read(self._with_records) if isinstance(self._with_records, Path) else None
         with self.folder.exclusive():
             if self.folder.read().up:
                 raise AlreadyUp(
@@ -71,7 +88,7 @@ class LocalStack:
             self._stop(self.folder.read())
             self.folder.clear()
             try:
-                self._start()
+                self._start(own)
             except BaseException:
                 self._stop(self._state)
                 self.folder.clear(keep_logs=True)
@@ -86,13 +103,34 @@ class LocalStack:
         self._state = state
         return self
 
-    def down(self) -> int:
-        """Stop what this stack started, and nothing else; returns how many processes still ran."""
+    def heal(self) -> list[str]:
+        """Start again what has ended of a stack that is up; returns what was done, in words.
+        Raises NotUp when the local AWS has ended, and the data with it."""
+        with self.folder.exclusive():
+            self.attach()
+            return list(self._heal())
+
+    def deploy(self) -> bool:
+        """Bring a stack that is up to the code and settings of this moment; data and address stay.
+        True when the deployed app has changed; the workers run the code of this moment in any
+        case. Raises NotUp, and LocalError before anything is changed when data would be lost."""
+        with self.folder.exclusive():
+            self.attach()
+            return self._update()
+
+    def down(self, *, keep: Path | None = None) -> int:
+        """Stop what this stack started, and nothing else; returns how many processes still ran.
+        keep: a file for the records; the logs stay too."""
         with self.folder.exclusive():
             state = self.folder.read()
+            if keep is not None:
+                self.attach()
+                table = self.deployed.outputs["RecordsTable"]
+                with self._steps.step("Writing the records to a file"):
+                    records.save(self.clients.dynamodb, table, keep)
             running = sum(process.alive() for process in _processes(state))
             self._stop(state)
-            self.folder.clear()
+            self.folder.clear(keep_logs=keep is not None)
             self._state = State()
         return running
 
@@ -154,6 +192,22 @@ class LocalStack:
             changed=self._workers_changed,
         )
 
+    def holdings(self) -> dict[str, int]:
+        """How many records and jobs there are."""
+        tables, count = self.deployed.outputs, self.clients.dynamodb.get_paginator("scan").paginate
+        jobs = count(
+            TableName=tables["ControlTable"],
+            Select="COUNT",
+            FilterExpression="sk = :job",
+            ExpressionAttributeValues={":job": {"S": job_key("any").sk}},
+        )
+        return {
+            "records": sum(
+                page["Count"] for page in count(TableName=tables["RecordsTable"], Select="COUNT")
+            ),
+            "jobs": sum(page["Count"] for page in jobs),
+        }
+
     def load_airports(self) -> int:
         """Write the airports into the deployed record table (those there are replaced)."""
         count = sum(map(len, airports.airports_by_tenant().values()))
@@ -164,9 +218,10 @@ class LocalStack:
 
     # --- inside ------------------------------------------------------------------------------
 
-    def _start(self) -> None:
+    def _start(self, own: Sequence[Attributes] | None) -> None:
+        self._save(wanted=self._worker_count, settings=self._settings or {})
         step = self._steps.step
-        with self._synthesis() as synthesis:
+        with self._synthesis(self._settings or {}, search=self._with_search) as synthesis:
             with step("Starting the local AWS"):
                 _, port = ministack.start(
                     self.folder.path, lambda aws, port: self._save(aws=aws, port=port)
@@ -188,29 +243,80 @@ class LocalStack:
             warming.warm(self.clients, self.api)
         with step("Starting bulk workers"):
             self.workers.start(self._worker_count)
-        if self._with_records:
+        if own is not None:
+            self._load(own)
+        elif self._with_records:
             self.load_airports()
+        if self._with_search:
+            self._fill_index()
+        if self._supervised:
+            self._supervise()
         self._check_alive()
         self._save(ready=True)
 
-    def _synthesis(self) -> Synthesis:
-        """Of the app with this stack's settings, with stand-ins for the addresses."""
-        chosen = self._settings or {}
-        if self._with_search:
+    def _update(self) -> bool:
+        before, step = self.deployed, self._steps.step
+        if self._settings is not None:
+            self._save(settings=self._settings)
+        searching = bool(self._state.search_url)
+        synthesis = self._synthesis(self._state.settings, search=searching)
+        with step("Synthesising the app"), synthesis:
+            assembly = synthesis.assembly(self._addresses())
+        with step("Deploying it"):
+            template = deploy.template(self.clients.cloudformation, before.stack)
+            deployed = deploy.update(self.clients, assembly)
+            changed = template != deploy.template(self.clients.cloudformation, before.stack)
+            self._save(deployed=deployed, api_url=_api_url(self._state.port, deployed))
+            self._forget_parts()
+        if changed:
+            with step("Warming the functions"):
+                warming.warm(self.clients, self.api)
+        with step("Starting the bulk workers again"):
+            self.workers.stop()
+            self.workers.start(self._state.wanted)
+        return changed
+
+    def _heal(self) -> Iterator[str]:
+        state = self._state
+        if state.search and not state.search.alive():
+            self._start_search(urlsplit(state.search_url).port or 0)
+            yield f"The search engine had ended: started again with {self._fill_index()} documents."
+        if missing := max(0, state.wanted - len(self.workers.running)):
+            self.workers.start(missing)
+            yield f"{missing} of {state.wanted} bulk workers had ended: started as many again."
+        if state.supervisor and not state.supervisor.alive():
+            self._supervise()
+            yield "The supervisor of the bulk workers had ended: started again."
+
+    def _load(self, own: Sequence[Attributes]) -> None:
+        with self._steps.step("Loading the records", len(own)) as advance:
+            table = self.deployed.outputs["RecordsTable"]
+            records.load(self.clients.dynamodb, table, own, loaded=advance)
+
+    def _fill_index(self) -> int:
+        with self._steps.step("Filling the search index"):
+            table = self.deployed.outputs["RecordsTable"]
+            return index.fill(self._state.search_url, records.scan(self.clients.dynamodb, table))
+
+    def _supervise(self) -> None:
+        self._save(supervisor=supervisor.start(self.folder))
+
+    def _synthesis(self, chosen: Chosen, *, search: bool) -> Synthesis:
+        """Of the app with these settings, and with stand-ins for the addresses."""
+        if search:
             chosen = over(chosen, {"effects": {"search_url": SEARCH_STAND_IN}})
-        return Synthesis(settings_anywhere(chosen), self.folder.path / "cdk.out")
+        out = self.folder.path / "cdk.out"
+        return Synthesis(settings_anywhere(chosen), out, project=self.project)
 
     def _addresses(self) -> dict[str, str]:
         return {AWS_STAND_IN: self.endpoint, SEARCH_STAND_IN: self._state.search_url}
 
-    def _start_search(self) -> None:
-        """It holds an empty index afterwards."""
+    def _start_search(self, port: int = 0) -> None:
+        """It holds an empty index afterwards. port: 0 for a free one."""
         engine = EmbeddedSearch(
             self.folder.path, started=lambda process: self._save(search=process)
-        ).up()
-        with engine.client() as client:
-            index = EffectSettings().search_index
-            client.indices.create(index=index, body=index_body(RecordSchema()))
+        ).up(port=port)
+        index.create(engine.url)
         self._save(search_url=engine.url)
 
     def _save(self, **changes: object) -> None:
@@ -229,18 +335,24 @@ class LocalStack:
                 )
 
     def _stop(self, state: State) -> None:
-        # Workers first: they end better while the AWS they talk to still answers.
+        if state.supervisor:
+            processes.stop([state.supervisor], grace=ministack.STOP_GRACE_S)
+        # Then the workers: they end better while the AWS they talk to still answers.
         processes.stop(state.workers, grace=ministack.STOP_GRACE_S)
         if state.aws:
             ministack.stop(state.aws)
         if state.search:
             processes.stop([state.search], grace=ministack.STOP_GRACE_S)
+        self._forget_parts()
+
+    def _forget_parts(self) -> None:
         for part in ("api", "clients", "workers", "issuer"):
             self.__dict__.pop(part, None)
 
 
 def _processes(state: State) -> tuple[Process, ...]:
-    return (*state.workers, *(process for process in (state.aws, state.search) if process))
+    others = (state.aws, state.search, state.supervisor)
+    return (*state.workers, *(process for process in others if process))
 
 
 def _api_url(port: int, deployed: Deployed) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -31,6 +31,12 @@ class State(BaseModel):
     """The embedded search engine, where the stack has one."""
     search_url: str = ""
     workers: tuple[Process, ...] = ()
+    wanted: int = 0
+    """Bulk workers that should run."""
+    supervisor: Process | None = None
+    """What replaces workers that end, where the stack has one."""
+    settings: Mapping[str, Any] = {}
+    """What was chosen over the settings of a local stack."""
     deployed: Deployed | None = None
     api_url: str = ""
     ready: bool = False
@@ -86,8 +92,11 @@ class StackFolder:
     def exclusive(self) -> Iterator[None]:
         """Only one command at a time starts or stops a stack. Raises InUse when another one is at
         it. The lock file stays: removing it would let two hold "the" lock."""
-        self._lock.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._lock.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise LocalError(f"the stack's state cannot be kept: {error}") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield

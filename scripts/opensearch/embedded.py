@@ -51,11 +51,11 @@ class EmbeddedSearch:
     ) -> None:
         self.down()
 
-    def up(self, *, parent: int = 0) -> Self:
-        """Start it and wait for its address. parent: a process it must not outlive. Raises
-        SearchEngineError."""
+    def up(self, *, parent: int = 0, port: int = 0) -> Self:
+        """Start it and wait for its address. parent: a process it must not outlive. port: 0 for
+        a free one. Raises SearchEngineError."""
         self._log.unlink(missing_ok=True)
-        command = [resolve_binary(), "-addr", f"{HOST}:0", "-no-stdin-watch"]
+        command = [resolve_binary(), "-addr", f"{HOST}:{port}", "-no-stdin-watch"]
         command += ["-parent-pid", str(parent)] if parent else []
         self._log.parent.mkdir(parents=True, exist_ok=True)
         process = processes.start(command, env={}, cwd=self._log.parent, log=self._log)
