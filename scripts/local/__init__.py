@@ -1,7 +1,7 @@
 """Fairlane on one machine: the deployed templates on a local AWS, workers as processes.
 
-``stack`` ties it together; ``ministack``, ``deploy``, ``synthesis``, ``worker``, ``supervisor``, ``records``,
-``index``, ``identity`` and ``airports`` each know one part.
+``stack`` ties it together; ``ministack``, ``deploy``, ``synthesis``, ``worker``, ``supervisor``,
+``records``, ``index``, ``identity`` and ``airports`` each know one part.
 """
 
 from typing import Final

@@ -15,13 +15,15 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from . import processes
-from .assemblies import PROJECT, Assemblies, key_of
+from .assemblies import PROJECT, Assemblies, content_of
 from .errors import LocalError
 from .settings import Chosen
 
 TIMEOUT_S: Final = 300
 STOP_GRACE_S: Final = 2
 LOG: Final = "synthesis.log"
+NOTE: Final = "synthesis-read.json"
+OBSERVED: Final = Path(__file__).with_name("observed.py")
 INHERITED: Final = ("HOME", "TMPDIR", "LANG")
 """Of the caller's environment; nothing that could change what is synthesised."""
 
@@ -48,19 +50,21 @@ class Synthesis:
         self._project = project
         self._out = out
         self._kept = kept or Assemblies()
+        self._note = out.with_name(NOTE)
+        """Where the app's run notes what it has read."""
         self._context = _context(settings, project)
-        self._key = key_of(self._context, project)
+        self._content = content_of(self._context, project)
         self._process: processes.Process | None = None
         self.as_before = False
         """It was synthesised earlier."""
 
     def __enter__(self) -> Self:
-        self.as_before = self._kept.take(self._key, self._out)
+        self.as_before = self._kept.take(self._content, self._out, self._project)
         if not self.as_before:
             log = self._out.with_name(LOG)
             log.unlink(missing_ok=True)
             self._process = processes.start(
-                [sys.executable, "app.py"],
+                [sys.executable, str(OBSERVED), str(self._project / "app.py"), str(self._note)],
                 cwd=self._project,
                 env=_environment(self._context, self._out),
                 log=log,
@@ -86,8 +90,9 @@ class Synthesis:
                     + self._process.tail(25)
                 )
             # Unless somebody has changed a file meanwhile: who knows which one was read.
-            if key_of(self._context, self._project) == self._key:
-                self._kept.keep(self._key, self._out)
+            if content_of(self._context, self._project) == self._content:
+                read = json.loads(self._note.read_text())
+                self._kept.keep(self._content, self._out, read)
         for template in self._out.glob("*.template.json"):
             template.write_text(_replaced(template.read_text(), addresses or {}))
         return self._out

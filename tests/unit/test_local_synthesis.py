@@ -13,13 +13,15 @@ from typing import Final
 import pytest
 
 from scripts.local import assemblies, processes
-from scripts.local.assemblies import ASSEMBLY, DIGESTS, KEPT, PROJECT, Assemblies, key_of
+from scripts.local.assemblies import ASSEMBLY, ENTRY, KEPT, PROJECT, Assemblies, Content, content_of
 from scripts.local.errors import LocalError
 from scripts.local.synthesis import Synthesis
 
 APP: Final = """
-import json, os, pathlib
+import json, os, pathlib, subprocess, sys
 from handlers.text import TEXT
+with open("handlers/data.txt") as data:
+    DATA = data.read()
 with open("runs", "a") as runs:
     runs.write("run ")
 out = pathlib.Path(os.environ["CDK_OUTDIR"])
@@ -27,9 +29,31 @@ out.mkdir(exist_ok=True)
 context = json.loads(os.environ["CDK_CONTEXT_JSON"])["fairlane"]
 if context.get("refuse"):
     raise SystemExit("refuse contradicts accept")
-template = {"text": TEXT, "context": context, "stray": os.environ.get("STRAY")}
+code = subprocess.run(
+    [sys.executable, "pack.py", out], capture_output=True, text=True, check=True
+).stdout
+template = {
+    "text": TEXT,
+    "data": DATA,
+    "code": f"{code}.zip",
+    "context": context,
+    "type": VERSION,
+    "stray": os.environ.get("STRAY"),
+}
 (out / "App.template.json").write_text(json.dumps(template))
 """
+
+PACK: Final = """
+import hashlib, pathlib, shutil, sys
+new = pathlib.Path(sys.argv[1]) / "new"
+skip = shutil.ignore_patterns("memory", "__pycache__")
+shutil.copytree("handlers", new / "handlers", ignore=skip)
+packed = "".join(file.read_text() for file in sorted(new.rglob("*.py")))
+code = hashlib.sha256(packed.encode()).hexdigest()
+new.rename(new.with_name(f"asset.{code}"))
+print(code, end="")
+"""
+"""Another process packs, as the CDK's engine does."""
 
 
 @pytest.fixture
@@ -37,9 +61,13 @@ def project(tmp_path: Path) -> Path:
     """A project with a small ``app.py`` that notes each run."""
     folder = tmp_path / "project"
     for name, text in {
-        "app.py": APP,
+        "app.py": APP.replace("VERSION", "None"),
+        "pack.py": PACK,
         "cdk.json": '{"context": {"flag": true}}',
         "handlers/__init__.py": "",
+        "handlers/data.txt": "data",
+        "handlers/packed.py": "as it was",
+        "handlers/testing/double.py": "not packed",
         "handlers/text.py": 'TEXT = "as it was"',
         "infra/stack.py": "",
         "requirements/lambda.txt": "boto3==1.0",
@@ -82,7 +110,7 @@ def change_infra(project: Path) -> None:
 
 
 def change_app(project: Path) -> None:
-    (project / "app.py").write_text(APP + "# changed")
+    (project / "app.py").write_text((project / "app.py").read_text() + "# changed")
 
 
 def change_context(project: Path) -> None:
@@ -97,6 +125,14 @@ def add_a_file(project: Path) -> None:
     (project / "handlers/data.json").write_text("{}")
 
 
+def change_data(project: Path) -> None:
+    (project / "handlers/data.txt").write_text("changed")
+
+
+def remove_a_file(project: Path) -> None:
+    (project / "handlers/packed.py").unlink()
+
+
 def rename_a_file(project: Path) -> None:
     (project / "infra/stack.py").rename(project / "infra/stacks.py")
 
@@ -109,7 +145,9 @@ def rename_a_file(project: Path) -> None:
         change_app,
         change_context,
         change_lock,
+        change_data,
         add_a_file,
+        remove_a_file,
         rename_a_file,
     ],
 )
@@ -124,6 +162,43 @@ def test_a_change_is_synthesised(
         assert changed["text"] == "changed"
     template(project, kept)
     assert runs(project) == 2
+
+
+def package(project: Path) -> Path:
+    """The one package of what was synthesised last."""
+    [found] = (project.parent / "out").glob("asset.*")
+    return found
+
+
+def test_code_that_is_only_packed_is_packed_again(project: Path, kept: Assemblies) -> None:
+    first = template(project, kept)
+    (project / "handlers/packed.py").write_text("changed")
+    changed = template(project, kept)
+    assert runs(project) == 1
+    assert (package(project) / "handlers/packed.py").read_text() == "changed"
+    assert changed == {**first, "code": package(project).name.removeprefix("asset.") + ".zip"}
+    assert changed["code"] != first["code"]
+    assert template(project, kept) == changed
+    (project / "handlers/packed.py").write_text("as it was")
+    assert template(project, kept) == first
+    assert (package(project) / "handlers/packed.py").read_text() == "as it was"
+    assert runs(project) == 1
+
+
+def test_code_that_is_not_packed_changes_nothing(project: Path, kept: Assemblies) -> None:
+    first = template(project, kept)
+    (project / "handlers/testing/double.py").write_text("changed")
+    assert template(project, kept) == first
+    assert runs(project) == 1
+
+
+def test_a_name_that_depends_on_the_package_is_made_anew(project: Path, kept: Assemblies) -> None:
+    (project / "app.py").write_text(APP.replace("VERSION", repr("AWS::Lambda::Version")))
+    template(project, kept)
+    (project / "handlers/packed.py").write_text("changed")
+    template(project, kept)
+    assert runs(project) == 2
+    assert (package(project) / "handlers/packed.py").read_text() == "changed"
 
 
 def test_going_back_is_going_back_to_what_was_kept(project: Path, kept: Assemblies) -> None:
@@ -156,9 +231,9 @@ def test_another_version_of_a_package_is_synthesised(
 
 
 def test_another_interpreter_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = key_of({})
+    before = content_of({})
     monkeypatch.setattr(sys, "version", "3.99.0")
-    assert key_of({}) != before
+    assert content_of({}) != before
 
 
 def test_the_packages_of_this_environment_are_seen() -> None:
@@ -166,16 +241,18 @@ def test_the_packages_of_this_environment_are_seen() -> None:
 
 
 def test_what_the_interpreter_compiles_is_no_change(project: Path) -> None:
-    before = key_of({}, project)
+    before = content_of({}, project)
     compiled = project / "handlers" / "__pycache__" / "text.cpython-311.pyc"
     compiled.parent.mkdir()
     compiled.write_bytes(b"")
-    assert key_of({}, project) == before
+    assert content_of({}, project) == before
 
 
 def test_every_source_is_there() -> None:
     """A source that was renamed would no longer be watched."""
-    assert [name for name in assemblies.SOURCES if not (PROJECT / name).exists()] == []
+    assert [
+        name for name in (*assemblies.SOURCES, assemblies.CODE) if not (PROJECT / name).exists()
+    ] == []
 
 
 def test_the_callers_environment_changes_nothing(
@@ -227,7 +304,7 @@ def change_a_file(entry: Path) -> None:
     (entry / ASSEMBLY / "App.template.json").write_text("{}")
 
 
-def remove_a_file(entry: Path) -> None:
+def lose_a_file(entry: Path) -> None:
     (entry / ASSEMBLY / "App.template.json").unlink()
 
 
@@ -236,15 +313,15 @@ def add_to_it(entry: Path) -> None:
 
 
 def cut_the_digests(entry: Path) -> None:
-    (entry / DIGESTS).write_text((entry / DIGESTS).read_text()[:20])
+    (entry / ENTRY).write_text((entry / ENTRY).read_text()[:20])
 
 
 def other_digests(entry: Path) -> None:
-    (entry / DIGESTS).write_text("[]")
+    (entry / ENTRY).write_text("[]")
 
 
 def remove_the_digests(entry: Path) -> None:
-    (entry / DIGESTS).unlink()
+    (entry / ENTRY).unlink()
 
 
 def remove_all(entry: Path) -> None:
@@ -255,7 +332,7 @@ def remove_all(entry: Path) -> None:
     "damage",
     [
         change_a_file,
-        remove_a_file,
+        lose_a_file,
         add_to_it,
         cut_the_digests,
         other_digests,
@@ -278,19 +355,32 @@ def test_a_damaged_one_is_synthesised_again(
 def test_two_may_keep_the_same(kept: Assemblies, tmp_path: Path) -> None:
     (tmp_path / "made").mkdir()
     (tmp_path / "made" / "file").write_text("x")
+    content = Content("base", {})
     for _ in range(2):
-        kept.keep("ab", tmp_path / "made")
-    assert kept.take("ab", tmp_path / "out")
-    assert [entry.name for entry in (tmp_path / "kept").iterdir()] == ["ab"]
+        kept.keep(content, tmp_path / "made", [])
+    assert kept.take(content, tmp_path / "out")
+    assert [entry.name for entry in (tmp_path / "kept").iterdir()] == [content.key]
 
 
 def test_what_was_not_used_for_longest_goes(kept: Assemblies, tmp_path: Path) -> None:
     (tmp_path / "made").mkdir()
-    keys = [f"{number:02x}" for number in range(KEPT + 2)]
-    for key in keys[:KEPT]:
-        kept.keep(key, tmp_path / "made")
-    assert kept.take(keys[0], tmp_path / "out")
-    for key in keys[KEPT:]:
-        kept.keep(key, tmp_path / "made")
-    there = [key for key in keys if kept.take(key, tmp_path / "out")]
-    assert there == [keys[0], *keys[3:]]
+    contents = [Content(str(number), {}) for number in range(KEPT + 2)]
+    for content in contents[:KEPT]:
+        kept.keep(content, tmp_path / "made", [])
+    assert kept.take(contents[0], tmp_path / "out")
+    for content in contents[KEPT:]:
+        kept.keep(content, tmp_path / "made", [])
+    there = [content for content in contents if kept.take(content, tmp_path / "out")]
+    assert there == [contents[0], *contents[3:]]
+
+
+def test_what_changes_while_it_is_packed_is_synthesised(
+    project: Path, kept: Assemblies, tmp_path: Path
+) -> None:
+    template(project, kept)
+    (project / "handlers/packed.py").write_text("changed")
+    content = content_of({"flag": True, "fairlane": {}, "aws:cdk:bundling-stacks": []}, project)
+    (project / "handlers/packed.py").write_text("changed again")
+    assert not kept.take(content, tmp_path / "other", project)
+    (project / "handlers/packed.py").write_text("changed")
+    assert kept.take(content, tmp_path / "other", project)
