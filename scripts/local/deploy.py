@@ -76,6 +76,12 @@ class Deployed(BaseModel):
             raise LocalError(f"the stack {self.stack} has {len(found)} of {kind}; expected one")
         return found[0]
 
+    def api_url(self, aws: str) -> str:
+        """By path, so that no Host header is needed; see ministack's execute-api addresses.
+        aws: the address of the local AWS."""
+        api, stage = self.only("AWS::ApiGateway::RestApi"), self.only("AWS::ApiGateway::Stage")
+        return f"{aws}/_aws/execute-api/{api}/{stage}"
+
 
 def deploy(clients: Clients, assembly: Path) -> Deployed:
     """Deploy the assembly's one stack and wait for it. Raises LocalError with the resource that

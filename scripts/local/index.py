@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,15 +46,20 @@ def fill(
     return count
 
 
-def _send(client: OpenSearch, batch: Iterable[Mapping[str, Any]]) -> None:
+def _send(client: OpenSearch, batch: Sequence[Mapping[str, Any]]) -> None:
     answer = client.bulk(
         body="\n".join(line for item in batch for line in _lines(item)) + "\n",
         index=EffectSettings().search_index,
     )
-    for result in answer["items"]:
+    for item, result in zip(batch, answer["items"], strict=True):
         said = result["index"]
         if said["status"] not in (200, 201, 409):
-            raise LocalError(f"the search index refuses a record: {said.get('error', said)}")
+            schema = RecordSchema()
+            raise LocalError(
+                f"the search index refuses the record {item[schema.id]!r} of tenant "
+                f"{item[schema.tenant]!r}: {said.get('error', {}).get('reason', said)}. Correct "
+                "it, or do without an index (--no-search)"
+            )
 
 
 def _lines(item: Mapping[str, Any]) -> Iterator[str]:

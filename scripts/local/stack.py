@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
 from handlers.aws.attributes import Attributes
-from handlers.jobs.storage.control_table import job_key
 from scripts.opensearch.embedded import EmbeddedSearch
 
 from . import (
@@ -24,24 +22,19 @@ from . import (
     supervisor,
     warming,
 )
-from .api import Api
 from .assemblies import PROJECT
-from .clients import Clients
-from .deploy import Deployed
 from .errors import AlreadyUp, LocalError, NotUp
-from .identity import Issuer
-from .processes import Process
+from .parts import TOKEN_S, Parts
 from .settings import AWS_STAND_IN, SEARCH_STAND_IN, Chosen, over, settings_anywhere
-from .state import ROOT, StackFolder, State
+from .state import ROOT, State
 from .steps import Steps
 from .synthesis import Synthesis
 from .target import not_up
-from .worker import Workers
 
-TOKEN_S = 24 * 3600
+__all__ = ["TOKEN_S", "LocalStack"]
 
 
-class LocalStack:
+class LocalStack(Parts):
     """``with LocalStack("name") as stack: ...`` brings it up and takes it down; ``up``, ``attach``
     and ``down`` do the same across commands."""
 
@@ -60,17 +53,15 @@ class LocalStack:
         """settings: what differs from ``settings.LOCAL``. workers: bulk workers to start.
         records: load the airports, or those of a file, or none. search: have a search index, in
         the embedded engine. supervised: replace workers that end."""
-        self.name = name
+        super().__init__(name, root=root)
         self.project = PROJECT
         """Whose app is deployed; the workers run this one's."""
-        self.folder = StackFolder(name, root)
         self._settings = settings
         self._worker_count = workers
         self._with_records = records
         self._supervised = supervised
         self._with_search = search
         self._steps = steps or Steps(quiet=True)
-        self._state = State()
 
     # --- life --------------------------------------------------------------------------------
 
@@ -101,6 +92,7 @@ class LocalStack:
         if not state.up:
             raise NotUp(not_up(self.name))
         self._state = state
+        self._forget_parts()  # made from what was known before
         return self
 
     def heal(self) -> list[str]:
@@ -128,7 +120,7 @@ class LocalStack:
                 table = self.deployed.outputs["RecordsTable"]
                 with self._steps.step("Writing the records to a file"):
                     records.save(self.clients.dynamodb, table, keep)
-            running = sum(process.alive() for process in _processes(state))
+            running = sum(process.alive() for process in state.processes)
             self._stop(state)
             self.folder.clear(keep_logs=keep is not None)
             self._state = State()
@@ -145,69 +137,6 @@ class LocalStack:
     ) -> None:
         self.down()
 
-    # --- parts -------------------------------------------------------------------------------
-
-    @property
-    def state(self) -> State:
-        return self._state
-
-    @property
-    def deployed(self) -> Deployed:
-        if self._state.deployed is None:
-            raise NotUp(f"the stack {self.name!r} is not deployed")
-        return self._state.deployed
-
-    @property
-    def endpoint(self) -> str:
-        """The address of the local AWS."""
-        return ministack.endpoint(self._state.port)
-
-    @property
-    def credentials(self) -> Mapping[str, str]:
-        """What an AWS client finds them by, and the region, in the environment."""
-        return ministack.CREDENTIALS
-
-    @cached_property
-    def clients(self) -> Clients:
-        return Clients(self._state.port)
-
-    @cached_property
-    def issuer(self) -> Issuer:
-        return Issuer(self.folder.path)
-
-    @cached_property
-    def api(self) -> Api:
-        return Api(
-            self._state.api_url, lambda tenant: self.issuer.token(tenant, expires_in=TOKEN_S)
-        )
-
-    @cached_property
-    def workers(self) -> Workers:
-        return Workers(
-            self.clients.ecs,
-            task_definition=self.deployed.only("AWS::ECS::TaskDefinition"),
-            port=self._state.port,
-            folder=self.folder.path,
-            known=self._state.workers,
-            changed=self._workers_changed,
-        )
-
-    def holdings(self) -> dict[str, int]:
-        """How many records and jobs there are."""
-        tables, count = self.deployed.outputs, self.clients.dynamodb.get_paginator("scan").paginate
-        jobs = count(
-            TableName=tables["ControlTable"],
-            Select="COUNT",
-            FilterExpression="sk = :job",
-            ExpressionAttributeValues={":job": {"S": job_key("any").sk}},
-        )
-        return {
-            "records": sum(
-                page["Count"] for page in count(TableName=tables["RecordsTable"], Select="COUNT")
-            ),
-            "jobs": sum(page["Count"] for page in jobs),
-        }
-
     def load_airports(self) -> int:
         """Write the airports into the deployed record table (those there are replaced)."""
         count = sum(map(len, airports.airports_by_tenant().values()))
@@ -223,9 +152,7 @@ class LocalStack:
         step = self._steps.step
         with self._synthesis(self._settings or {}, search=self._with_search) as synthesis:
             with step("Starting the local AWS"):
-                _, port = ministack.start(
-                    self.folder.path, lambda aws, port: self._save(aws=aws, port=port)
-                )
+                ministack.start(self.folder.path, lambda aws, port: self._save(aws=aws, port=port))
             if self._with_search:
                 with step("Starting the search engine"):
                     self._start_search()
@@ -238,7 +165,7 @@ class LocalStack:
         with step("Deploying it"):
             deployed = deploy.deploy(self.clients, assembly)
             self.issuer.publish(self.clients.s3)
-            self._save(deployed=deployed, api_url=_api_url(port, deployed))
+            self._save(deployed=deployed, api_url=deployed.api_url(self.endpoint))
         with step("Warming the functions"):
             warming.warm(self.clients, self.api)
         with step("Starting bulk workers"):
@@ -266,7 +193,7 @@ class LocalStack:
             template = deploy.template(self.clients.cloudformation, before.stack)
             deployed = deploy.update(self.clients, assembly)
             changed = template != deploy.template(self.clients.cloudformation, before.stack)
-            self._save(deployed=deployed, api_url=_api_url(self._state.port, deployed))
+            self._save(deployed=deployed, api_url=deployed.api_url(self.endpoint))
             self._forget_parts()
         if changed:
             with step("Warming the functions"):
@@ -319,15 +246,8 @@ class LocalStack:
         index.create(engine.url)
         self._save(search_url=engine.url)
 
-    def _save(self, **changes: object) -> None:
-        self._state = self._state.model_copy(update=changes)
-        self.folder.write(self._state)
-
-    def _workers_changed(self, workers: Sequence[Process]) -> None:
-        self._save(workers=tuple(workers))
-
     def _check_alive(self) -> None:
-        for process in _processes(self._state):
+        for process in self._state.processes:
             if not process.alive():
                 raise LocalError(
                     f"a process of the stack ended at once. Its last words ({process.log}):\n"
@@ -335,28 +255,11 @@ class LocalStack:
                 )
 
     def _stop(self, state: State) -> None:
-        if state.supervisor:
-            processes.stop([state.supervisor], grace=ministack.STOP_GRACE_S)
-        # Then the workers: they end better while the AWS they talk to still answers.
-        processes.stop(state.workers, grace=ministack.STOP_GRACE_S)
+        # Workers first: they end better while the AWS they talk to still answers.
+        supervised = [state.supervisor] if state.supervisor else []
+        processes.stop([*supervised, *state.workers], grace=ministack.STOP_GRACE_S)
         if state.aws:
             ministack.stop(state.aws)
         if state.search:
             processes.stop([state.search], grace=ministack.STOP_GRACE_S)
         self._forget_parts()
-
-    def _forget_parts(self) -> None:
-        for part in ("api", "clients", "workers", "issuer"):
-            self.__dict__.pop(part, None)
-
-
-def _processes(state: State) -> tuple[Process, ...]:
-    others = (state.aws, state.search, state.supervisor)
-    return (*state.workers, *(process for process in others if process))
-
-
-def _api_url(port: int, deployed: Deployed) -> str:
-    """By path, so that no Host header is needed; see ministack's execute-api addresses."""
-    api = deployed.only("AWS::ApiGateway::RestApi")
-    stage = deployed.only("AWS::ApiGateway::Stage")
-    return f"{ministack.endpoint(port)}/_aws/execute-api/{api}/{stage}"

@@ -43,6 +43,12 @@ class State(BaseModel):
     """``up`` went through to its end."""
 
     @property
+    def processes(self) -> tuple[Process, ...]:
+        """Those that were started, running or not."""
+        others = (self.aws, self.search, self.supervisor)
+        return (*self.workers, *(process for process in others if process))
+
+    @property
     def up(self) -> bool:
         return self.ready and self.aws is not None and self.aws.alive()
 

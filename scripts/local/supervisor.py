@@ -6,6 +6,7 @@ the stack's state only while no command does.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -70,8 +71,6 @@ class Supervisor:
         if not missing:
             return 0
         alive = tuple(worker for worker in state.workers if worker.alive())
-        for ended in set(state.workers) - set(alive):
-            ended.wait(0)  # so that it does not stay behind as a zombie of this process
         state = state.model_copy(update={"workers": alive})
 
         def changed(workers: Sequence[Process]) -> None:
@@ -125,7 +124,15 @@ def main(name: str, root: str) -> None:
         folder, workers_of=lambda state, changed: workers_of(folder, state, changed)
     )
     while not ended.wait(LOOK_S):
+        _reap()
         supervisor.look()
+
+
+def _reap() -> None:
+    """Ended workers would stay behind as zombies, and a command that stops them would wait."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from scripts.local.stack import LocalStack
 from scripts.opensearch.client import client_of
 
 RECORDS: Final = """{"tenant": "own", "id": "001", "name": "Zürich", "price": 1.25}
-{"tenant": "own", "id": "1", "version": 7, "tags": ["a", {"b": null}]}
+{"tenant": "own", "id": "1", "version": 7, "tags": ["a", "b"]}
 """
 
 

@@ -1,0 +1,97 @@
+"""``fairlane local``: what it says of a stack, and the options it refuses before it starts one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from scripts.commands import local
+from scripts.local import processes
+from scripts.local.errors import LocalError
+from scripts.local.processes import Process
+from scripts.local.state import StackFolder, State
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    """Of a stack whose five processes run."""
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    made = [processes.start(command, env={}, cwd=tmp_path, log=tmp_path / "log") for _ in range(5)]
+    aws, search, supervisor, *workers = made
+    try:
+        yield State(
+            aws=aws,
+            search=search,
+            supervisor=supervisor,
+            workers=tuple(workers),
+            wanted=2,
+            ready=True,
+        )
+    finally:
+        processes.stop(made, grace=5)
+
+
+def end(process: Process | None) -> None:
+    assert process is not None
+    process.kill()
+    process.wait(10)
+
+
+def shown(state: State) -> list[str]:
+    console = Console(width=120)
+    with console.capture() as said:
+        console.print(local._table({"default": state}))
+    return said.get().splitlines()[1].split()
+
+
+def test_status_says_how_many_of_how_many_workers_run(state: State) -> None:
+    assert shown(state) == ["default", "up", "2", "of", "2"]
+    end(state.workers[0])
+    assert shown(state) == ["default", "up", "1", "of", "2"]
+    assert local._facts(state)["workers"] == [state.workers[1].pid]
+    assert local._facts(state)["workers_wanted"] == 2
+
+
+def test_status_names_the_parts_that_ended(state: State) -> None:
+    end(state.search)
+    assert local._state(state) == "up, but search ended"
+    end(state.supervisor)
+    assert local._state(state) == "up, but search and supervisor ended"
+    facts = local._facts(state)
+    assert (facts["search"], facts["supervisor"], facts["up"]) == (False, False, True)
+    end(state.aws)
+    assert local._state(state) == "not up"
+
+
+def test_records_and_empty_exclude_each_other(tmp_path: Path) -> None:
+    asked = CliRunner().invoke(local.app, ["up", "--records", str(tmp_path), "--empty"])
+    assert asked.exit_code == 2
+    assert "exclude each other" in asked.output
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [("{", "cannot be read: Expecting property name"), ("[1]", "must hold one JSON object")],
+)
+def test_a_bad_file_of_settings_is_named(tmp_path: Path, content: str, said: str) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text(content)
+    with pytest.raises(LocalError, match=said):
+        local._read(file)
+    with pytest.raises(LocalError, match="cannot be read"):
+        local._read(tmp_path / "missing.json")
+    file.write_text(json.dumps({"due_shards": 3}))
+    assert local._read(file) == {"due_shards": 3}
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_words(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    folder = StackFolder("default", tmp_path / "file")
+    with pytest.raises(LocalError, match="the stack's state cannot be kept"), folder.exclusive():
+        pass
