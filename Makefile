@@ -20,6 +20,7 @@ PYENV := $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions
 GOOD := import ensurepip, sys; sys.exit(sys.version_info < (3, 11))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
+BENCH := $(VENV)/.bench
 CDK := $(VENV)/cdk
 CODE := $(wildcard app.py) client/src/fairlane_client handlers infra scripts tests
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -100,8 +101,13 @@ down: $(STAMP) ## Stop the local stack
 status: $(STAMP) ## Say what of the local stack runs
 	$(BIN)/fairlane local status $(ARGS)
 
-bench: $(STAMP) ## Measure the worker beside a bare loop over the same transactions
-	$(BIN)/fairlane bench $(ARGS)
+bench: $(BENCH) ## Measure what Fairlane costs beside bare calls and beside Celery (ARGS=--short)
+	$(BIN)/fairlane bench --to build/bench.json $(ARGS)
+
+# What the benches compare with, and nothing else needs.
+$(BENCH): requirements/bench.txt $(STAMP)
+	@$(BIN)/uv pip install --quiet --require-hashes -r requirements/bench.txt
+	@touch $@
 
 openapi: $(STAMP) ## Write the API's OpenAPI document again, from the code
 	$(BIN)/python -m scripts.openapi
@@ -126,6 +132,7 @@ lock: $(STAMP) ## Compile requirements/*.in again (ARGS=--upgrade for newer indi
 	$(COMPILE) $(ARGS) requirements/setup.in -o requirements/setup.txt
 	$(COMPILE) $(ARGS) requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) $(ARGS) requirements/lambda.in -c requirements/dev.txt -o requirements/lambda.txt
+	$(COMPILE) $(ARGS) requirements/bench.in -c requirements/dev.txt -o requirements/bench.txt
 
 trace: $(STAMP) ## Show the files that one job goes through, in order
 	$(BIN)/python -m scripts.checks.trace

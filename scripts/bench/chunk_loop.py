@@ -1,11 +1,13 @@
-"""The chunk loop beside a bare loop that sends the same transactions to the same database."""
+"""The chunk loop beside a bare loop with the same reads and writes on the same database."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import boto3
 
 from handlers.aws.job_store import DynamoStore
 from handlers.jobs.execution.decisions import apply_decision
@@ -19,61 +21,80 @@ from handlers.jobs.transitions.finish import Ending
 from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.ports import World
 from handlers.jobs.words.states import State
-from scripts.load import own
-from scripts.local.clients import Clients
+from handlers.settings import WorkSettings
 from scripts.local.errors import LocalError
-from scripts.local.steps import Steps
-from scripts.ops.deployment import deployment
-from scripts.verify.site import stand_still
 
-from .framework import Bench, Measured, compare
+from .figures import Figure, Held, in_turns
+from .framework import Bench, Measured
 from .jobs import TENANT, load, queued
+from .place import Place
 
-AT_LEAST: Final = 0.85
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+AT_LEAST: Final = 0.95
 CHUNK: Final = 96
-CHUNKS: Final = 100
+CHUNKS: Final = 60
 ROUNDS: Final = 6
 
 
-def run(steps: Steps) -> Measured:
-    stack = own.up("bench-chunks", steps=steps, workers=0, records=False)
-    with own.taken_down(stack, steps=steps):
-        stand_still(stack)
-        world: World = replace(deployment(None, stack.name).world, sinks={})
-        ids = load(world, CHUNK * CHUNKS)
-        with steps.step("The chunk loop and a bare loop", 2 * ROUNDS + 2) as advance:
+def run(place: Place) -> Measured:
+    here = place.deployment()
+    world: World = replace(here.world, sinks={})
+    bare_client = Bare(boto3.client("dynamodb"), here.settings)
+    rounds, chunks = place.rounds(ROUNDS, 2), place.rounds(CHUNKS, 10)
+    with place.steps.step("Loading records"):
+        ids = load(world, CHUNK * chunks)
+    with place.steps.step("The chunk loop and a bare loop", 2 * rounds + 2) as advance:
 
-            def fairlane() -> float:
-                seconds = _fairlane(world, ids)
-                advance(1)
-                return len(ids) / seconds
+        def fairlane() -> float:
+            seconds = _fairlane(world, ids)
+            advance(1)
+            return len(ids) / seconds
 
-            def bare() -> float:
-                seconds = _bare(world, stack.clients, ids)
-                advance(1)
-                return len(ids) / seconds
+        def bare() -> float:
+            seconds = _bare(world, bare_client, ids)
+            advance(1)
+            return len(ids) / seconds
 
-            fairlane()  # connections and imports
-            bare()
-            ours, theirs = compare(fairlane, bare, ROUNDS)
-            reading = [len(ids) / _bare(world, stack.clients, ids, reads=True) for _ in range(2)]
-    return Measured(
-        ratio=median(ours) / median(theirs),
+        fairlane()  # connections and imports
+        bare()
+        ours, theirs = in_turns(fairlane, bare, rounds)
+    figure = Figure.of(
+        "records/s of a bulk job ÷ a bare loop",
+        ours,
+        theirs,
+        held=Held.BOUND,
         at_least=AT_LEAST,
-        figures={
-            "records/s of the chunk loop": median(ours),
+    )
+    return Measured(
+        figures=(figure,),
+        facts={
+            "records/s of a bulk job": median(ours),
             "records/s of a bare loop": median(theirs),
-            # One call after another; the chunk loop reads while it commits.
-            "records/s of a bare loop that also reads": median(reading),
         },
     )
 
 
 BENCH: Final = Bench(
     "chunk-loop",
-    "Records per second of a bulk job, of a bare loop that sends the same transactions",
+    "A whole attempt of a bulk job beside a bare loop that reads and writes the same",
     run,
 )
+
+
+@dataclass(frozen=True)
+class Bare:
+    """A plain client, and where the records are."""
+
+    dynamodb: DynamoDBClient
+    settings: WorkSettings
+
+    def read_of(self, ids: list[str]) -> dict[str, Any]:
+        """The request for these records."""
+        tenant, id_key = self.settings.records_tenant_key, self.settings.records_id_key
+        keys = [{tenant: {"S": TENANT}, id_key: {"S": id_}} for id_ in ids]
+        return {self.settings.records_table: {"Keys": keys, "ConsistentRead": True}}
 
 
 def _fairlane(world: World, ids: list[str]) -> float:
@@ -87,20 +108,19 @@ def _fairlane(world: World, ids: list[str]) -> float:
     return seconds
 
 
-def _bare(world: World, clients: Clients, ids: list[str], *, reads: bool = False) -> float:
-    """Seconds of sending the same chunk transactions, made beforehand, one after another.
-
-    reads: read each chunk's records before it, as Fairlane has to."""
+def _bare(world: World, client: Bare, ids: list[str]) -> float:
+    """Seconds of reading each chunk's records and sending its transaction, made beforehand, one
+    after another: no begin and no end, no plan, no encoding, no lease to keep."""
     job, delivery = queued(world, ids)
     transition = begin_attempt(world, job, worker="bench", receipt=delivery.receipt, expired=None)
     began, begun = transition.transaction, transition.after
     world.store.transact("begin", list(began.writes.values()))
     requests, done = _requests(world, begun, ids)
+    reads = [client.read_of(ids[at : at + CHUNK]) for at in range(0, len(ids), CHUNK)]
     start = time.perf_counter()
-    for number, request in enumerate(requests):
-        if reads:
-            world.records.read(TENANT, ids[number * CHUNK : (number + 1) * CHUNK])
-        clients.dynamodb.transact_write_items(
+    for number, (read, request) in enumerate(zip(reads, requests, strict=True)):
+        client.dynamodb.batch_get_item(RequestItems=read)
+        client.dynamodb.transact_write_items(
             TransactItems=request, ClientRequestToken=f"{begun.id}-{number}"
         )
     seconds = time.perf_counter() - start

@@ -7,9 +7,7 @@ clients: whatever the handler comes to send, it is compared with just that.
 from __future__ import annotations
 
 import json
-import os
 import time
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from secrets import token_hex
 from statistics import median
@@ -17,17 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import boto3
 
-from scripts.load import own
 from scripts.local.errors import LocalError
-from scripts.ops.deployment import deployment
-from scripts.verify.site import stand_still
 
-from .framework import Bench, Measured, compare
+from .figures import Figure, Held, in_turns
+from .framework import Bench, Measured
+from .handler import api_of, create
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scripts.local.steps import Steps
+    from .place import Place
 
 AT_MOST: Final = 1.5
 ROUNDS: Final = 150
@@ -42,99 +39,43 @@ class Call:
     parameters: dict[str, Any]
 
 
-class Context:
-    """What the function is told about its invocation."""
+def run(place: Place) -> Measured:
+    api = api_of(place)
+    bare = Bare(_recorded(api))
+    rounds, warm = place.rounds(ROUNDS, 20), place.rounds(WARM, 3)
+    with place.steps.step("Creates and bare calls", 2 * (rounds + warm)) as advance:
 
-    aws_request_id = "bench"
-    function_name = "api"
-    memory_limit_in_mb = 1024
-    invoked_function_arn = "arn:aws:lambda:eu-west-1:123456789012:function:api"
+        def ours() -> float:
+            advance(1)
+            return _create(api)
 
-    def get_remaining_time_in_millis(self) -> int:
-        return 28_000
+        def theirs() -> float:
+            advance(1)
+            return bare.send()
 
-
-def run(steps: Steps) -> Measured:
-    stack = own.up("bench-create", steps=steps, workers=0, records=False)
-    with own.taken_down(stack, steps=steps):
-        stand_still(stack)
-        _drop_small_lane(stack.clients.lambda_)
-        deployment(None, stack.name)  # puts the settings into the environment
-        # Only now: what it makes, it makes of the environment.
-        from handlers import api  # noqa: PLC0415
-
-        calls = _recorded(api)
-        bare = Bare(calls)
-        with steps.step("Creates and bare calls", 2 * (ROUNDS + WARM)) as advance:
-
-            def ours() -> float:
-                advance(1)
-                return _create(api)
-
-            def theirs() -> float:
-                advance(1)
-                return bare.send()
-
-            for _ in range(WARM):
-                ours()
-                theirs()
-            created, sent = compare(ours, theirs, ROUNDS)
-    return Measured(
-        ratio=median(created) / median(sent),
+        in_turns(ours, theirs, warm)
+        created, sent = in_turns(ours, theirs, rounds)
+    figure = Figure.of(
+        "time of a create ÷ its bare calls",
+        created,
+        sent,
+        held=Held.BOUND,
         at_most=AT_MOST,
-        figures={
-            "ms create": median(created) * 1000,
-            "ms bare calls": median(sent) * 1000,
-            "calls": len(calls),
-        },
+    )
+    return Measured(
+        figures=(figure,),
+        facts={"ms of a create": median(created) * 1000, "ms of its calls": median(sent) * 1000},
     )
 
 
 BENCH: Final = Bench(
-    "create", "The handler's time for POST /v1/jobs, of the same AWS calls made bare", run
+    "create", "The handler's time for POST /v1/jobs beside the same AWS calls made bare", run
 )
-
-
-def _drop_small_lane(client: Any) -> None:
-    """Nobody shall run the jobs meanwhile."""
-    for mapping in client.list_event_source_mappings()["EventSourceMappings"]:
-        client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
 
 
 def _create(api: Any) -> float:
     """Seconds of one create; of a tenant of its own, so that no limit comes into it."""
-    event = _event(f"tenant-{token_hex(8)}")
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):  # noqa: PTH123  a device
-        start = time.perf_counter()
-        answer = api.handler(event, Context())
-        seconds = time.perf_counter() - start
-    if answer["statusCode"] != 202:  # noqa: PLR2004  accepted
-        raise LocalError(f"a job of the bench was not created: {answer}")
-    return seconds
-
-
-def _event(tenant: str) -> dict[str, Any]:
-    body = {
-        "operation": "set_fields",
-        "subject": "products",
-        "params": {"fields": {"season": "summer"}},
-        "ids": [f"r{number}" for number in range(10)],
-    }
-    return {
-        "resource": "/{proxy+}",
-        "path": "/v1/jobs",
-        "httpMethod": "POST",
-        "headers": {"Content-Type": "application/json"},
-        "multiValueHeaders": {"Content-Type": ["application/json"]},
-        "queryStringParameters": None,
-        "multiValueQueryStringParameters": None,
-        "requestContext": {
-            "requestId": "bench",
-            "authorizer": {"tenant": tenant, "scopes": "jobs:write"},
-        },
-        "body": json.dumps(body),
-        "isBase64Encoded": False,
-    }
+    return create(api, f"tenant-{token_hex(8)}")[0]
 
 
 def _recorded(api: Any) -> Sequence[Call]:

@@ -3,41 +3,49 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from statistics import median
 from typing import Final
 
+from handlers.bootstrap import sinks_of
+from handlers.effects.documents import index_body
 from handlers.jobs.execution.decisions import apply_decision
 from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.execution.worker import on_message
 from handlers.jobs.storage.control_table import read_job
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.ports import World
+from handlers.jobs.words.record_schema import RecordSchema
 from handlers.jobs.words.states import State
-from scripts.load import own
+from handlers.settings import EffectSettings
 from scripts.local.errors import LocalError
-from scripts.local.steps import Steps
-from scripts.ops.deployment import deployment
-from scripts.verify.site import stand_still
+from scripts.opensearch.embedded import EmbeddedSearch
 
-from .framework import Bench, Measured, compare
+from .figures import Figure, Held, in_turns
+from .framework import Bench, Measured
 from .jobs import load, queued
+from .place import Place
 
 AT_LEAST: Final = 0.75
 """Of the throughput without effects: what is promised."""
+CHUNK: Final = 96
 CHUNKS: Final = 20
-RECORDS: Final = 96 * CHUNKS
-ROUNDS: Final = 6
+ROUNDS: Final = 8
 
 
-def run(steps: Steps) -> Measured:
-    stack = own.up("bench-effects", steps=steps, workers=0, records=False, search=True)
-    with own.taken_down(stack, steps=steps):
-        stand_still(stack)
-        world = deployment(None, stack.name).world
-        ids = load(world, RECORDS)
-        plain: World = replace(world, sinks={})
-        with steps.step("Jobs with and without effects", 2 * ROUNDS + 2) as advance:
+def run(place: Place) -> Measured:
+    here = place.deployment()
+    rounds, chunks = place.rounds(ROUNDS, 2), place.rounds(CHUNKS, 5)
+    with place.steps.step("Loading records"):
+        ids = load(here.world, CHUNK * chunks)
+    with _index(place.quiet().folder.path) as url:
+        sinks = sinks_of(EffectSettings(search_url=url), RecordSchema(), here.world.runtime)
+        world: World = replace(here.world, sinks=sinks)
+        plain: World = replace(here.world, sinks={})
+        with place.steps.step("Jobs with and without effects", 2 * rounds + 2) as advance:
 
             def rate(of: World) -> float:
                 seconds = _job(of, ids)
@@ -46,20 +54,34 @@ def run(steps: Steps) -> Measured:
 
             rate(world)  # connections, imports, and documents to be written over
             rate(plain)
-            without, with_ = compare(lambda: rate(plain), lambda: rate(world), ROUNDS)
-    return Measured(
-        ratio=median(with_) / median(without),
+            with_, without = in_turns(lambda: rate(world), lambda: rate(plain), rounds)
+    figure = Figure.of(
+        "records/s with a search index ÷ without",
+        with_,
+        without,
+        held=Held.BOUND,
         at_least=AT_LEAST,
-        figures={
-            "records/s without effects": median(without),
-            "records/s with effects": median(with_),
+    )
+    return Measured(
+        figures=(figure,),
+        facts={
+            "records/s with a search index": median(with_),
+            "records/s without": median(without),
         },
     )
 
 
-BENCH: Final = Bench(
-    "effects", "Throughput of a bulk job with a search index, of that without one", run
-)
+BENCH: Final = Bench("effects", "A bulk job with a search index beside the same without one", run)
+
+
+@contextmanager
+def _index(folder: Path) -> Iterator[str]:
+    """The address of a search engine with an empty index."""
+    with EmbeddedSearch(folder) as engine:
+        with engine.client() as client:
+            index = EffectSettings().search_index
+            client.indices.create(index=index, body=index_body(RecordSchema()))
+        yield engine.url
 
 
 def _job(world: World, ids: list[str]) -> float:

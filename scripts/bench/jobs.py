@@ -15,19 +15,23 @@ TENANT: Final = "bench"
 LOADED_AT_ONCE: Final = 50
 
 
-def load(world: World, count: int) -> list[str]:
+def load(world: World, count: int, tenant: str = TENANT) -> list[str]:
     """Write so many records; returns their ids."""
-    ids = [f"record-{number:05}" for number in range(count)]
+    ids = [record_id(number) for number in range(count)]
     for at in range(0, count, LOADED_AT_ONCE):
         writes = [
             Put(
-                Key(TENANT, id_, Table.RECORDS),
+                Key(tenant, id_, Table.RECORDS),
                 {"n": 0, "version": 1, "name": f"A record called {id_}", "city": "Somewhere"},
             )
             for id_ in ids[at : at + LOADED_AT_ONCE]
         ]
         world.store.transact("load", writes)
     return ids
+
+
+def record_id(number: int) -> str:
+    return f"record-{number:05}"
 
 
 def queued(world: World, ids: list[str]) -> tuple[Job, Delivery]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import chunk_loop, create, effects, imports
+from . import calls, chunk_loop, create, effects, imports, isolation, large_job
 from .framework import Bench
 
 BENCHES: Final[tuple[Bench, ...]] = (
+    isolation.BENCH,
     chunk_loop.BENCH,
-    create.BENCH,
     effects.BENCH,
+    create.BENCH,
+    calls.BENCH,
     imports.BENCH,
+    large_job.BENCH,
 )

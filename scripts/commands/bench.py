@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from fairlane_client.commands.output import console
+from scripts.bench.figures import Figure, Held
 from scripts.bench.framework import Result, perform
+from scripts.bench.place import Place
 from scripts.bench.registry import BENCHES
 from scripts.local.errors import LocalError
 from scripts.local.steps import Steps
@@ -19,6 +26,12 @@ from scripts.local.steps import Steps
 def bench(
     name: Annotated[str | None, typer.Argument(help="Only this one; all if left out.")] = None,
     *,
+    short: Annotated[
+        bool, typer.Option("--short", help="Few rounds: does every bench run? Only counts judge.")
+    ] = False,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="Write the results to this file, as JSON.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
     """Measure what Fairlane costs, side by side; the exit status is 1 out of bounds."""
@@ -26,40 +39,80 @@ def bench(
     if not chosen:
         raise LocalError(f"no bench {name!r}; there are: " + ", ".join(b.name for b in BENCHES))
     results: list[Result] = []
-    with Steps(quiet=as_json) as steps:
+    with Steps(quiet=as_json) as steps, Place(steps, short=short) as place:
         for each in chosen:
-            results.append(perform(each, steps))
-            steps.say(_line(results[-1]))
+            results.append(perform(each, place))
+            for line in _lines(results[-1], short=short):
+                steps.say(line)
+            if to:
+                _write(to, _facts(results, short=short))
     if as_json:
-        facts = {result.bench.name: result.as_json() for result in results}
-        print(json.dumps({"ok": all(result.ok for result in results), "benches": facts}))
+        print(json.dumps(_facts(results, short=short)))
     else:
-        _show(results)
-    raise typer.Exit(0 if all(result.ok for result in results) else 1)
+        _show(results, short=short)
+    raise typer.Exit(0 if all(result.ok(short=short) for result in results) else 1)
 
 
-def _line(result: Result) -> str:
+def _facts(results: Sequence[Result], *, short: bool) -> dict[str, object]:
+    return {
+        "ok": all(result.ok(short=short) for result in results),
+        "short": short,
+        "machine": {"cores": os.cpu_count(), "python": platform.python_version()},
+        "benches": {result.bench.name: result.as_json(short=short) for result in results},
+    }
+
+
+def _write(to: Path, facts: dict[str, object]) -> None:
+    """Raises LocalError."""
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise LocalError(f"--to {to}: {error}") from error
+
+
+def _lines(result: Result, *, short: bool) -> list[str]:
     """What came of one, as soon as it is known."""
     if result.measured is None:
-        return f"{result.bench.name}: failed: {result.error or ''}"
-    verdict = "ok" if result.ok else "out of bounds"
-    return f"{result.bench.name}: {result.measured.ratio:.2f} {verdict}"
+        return [f"{result.bench.name}: failed: {result.error or ''}"]
+    return [
+        f"{result.bench.name}: {each.what}: {each.ratio:.2f} "
+        + Text.from_markup(_verdict(each, short=short)).plain
+        for each in result.measured.figures
+    ]
 
 
-def _verdict(result: Result) -> str:
-    if result.measured is None:
-        return "[red]failed[/]"
-    return "ok" if result.ok else "[red]out of bounds[/]"
+def _verdict(figure: Figure, *, short: bool) -> str:
+    """In rich's markup."""
+    match figure.held:
+        case Held.NOTHING:
+            return ""
+        case Held.AIM:
+            return "aim kept" if figure.kept else "[yellow]aim missed[/]"
+        case Held.BOUND if short:
+            return "[dim]not judged[/]"
+        case _:
+            return "ok" if figure.kept else "[red]out of bounds[/]"
 
 
-def _show(results: list[Result]) -> None:
-    table = Table("bench", "ratio", "bound", "", "measured")
+def _show(results: Sequence[Result], *, short: bool) -> None:
+    table = Table("bench", "figure", "ratio", "middle half", "limit", "", box=None, pad_edge=False)
     for result in results:
-        of, measured = result.bench, result.measured
-        if measured is None:
-            ratio, bound, figures = "", "", escape(result.error or "")
-        else:
-            lines = [f"{value:,.1f} {what}" for what, value in measured.figures.items()]
-            ratio, bound, figures = f"{measured.ratio:.2f}", measured.bound, "\n".join(lines)
-        table.add_row(f"{of.name}\n{of.shows}", ratio, bound, _verdict(result), figures)
-    console().print(table)
+        if result.measured is None:
+            table.add_row(result.bench.name, escape(result.error or ""), "", "", "", "[red]failed")
+        for figure in result.measured.figures if result.measured else ():
+            table.add_row(
+                result.bench.name,
+                escape(figure.what),
+                f"{figure.ratio:.2f}",
+                f"{figure.low:.2f}-{figure.high:.2f}",
+                figure.limit,
+                _verdict(figure, short=short),
+            )
+    out = console()
+    out.print(table)
+    out.print("\nWhat they were made of, on this machine, in this run:")
+    for result in results:
+        if result.measured and result.measured.facts:
+            facts = [f"{value:,.1f} {what}" for what, value in result.measured.facts.items()]
+            out.print(f"  {result.bench.name}: {escape(', '.join(facts))}", soft_wrap=True)

@@ -6,6 +6,7 @@ import heapq
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -28,7 +29,10 @@ class Dwell(BaseModel):
         return cls(p50=percentile(ordered, 50), p95=percentile(ordered, 95), max=ordered[-1])
 
 
-def percentile(ordered: Sequence[int], percent: int) -> int:
+Number = TypeVar("Number", int, float)
+
+
+def percentile(ordered: Sequence[Number], percent: int) -> Number:
     """The nearest rank: a value that occurred, and at least ``percent`` % are not above it.
     Raises ValueError when there are none."""
     if not ordered:

@@ -3,67 +3,135 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from scripts.bench.figures import Figure, Held, in_turns
 from scripts.bench.framework import Bench, Measured
+from scripts.bench.place import Place
 from scripts.cli import app
 from scripts.commands import bench
 from scripts.local.errors import LocalError
-from scripts.local.steps import Steps
+
+Run = Callable[[Place], Measured]
 
 
-def good(_: Steps) -> Measured:
-    return Measured(ratio=0.9, at_least=0.8, figures={"records/s": 1234.5})
+def measuring(ratio: float, held: Held = Held.BOUND) -> Run:
+    """A bench with one figure, which ought to be at least 0.8."""
+    figure = Figure.of("ours ÷ theirs", [ratio], held=held, at_least=0.8)
+    return lambda _: Measured(figures=(figure,), facts={"records/s": 1234.5})
 
 
-def slow(_: Steps) -> Measured:
-    return Measured(ratio=0.7, at_least=0.8)
-
-
-def dead(_: Steps) -> Measured:
+def dead(_: Place) -> Measured:
     raise LocalError("the stack cannot be read [here]")
 
 
-def broken(_: Steps) -> Measured:
+def broken(_: Place) -> Measured:
     raise KeyError("a bug")
 
 
-def invoke(monkeypatch: pytest.MonkeyPatch, *arguments: str, **runs: object) -> Result:
-    benches = [Bench(name, f"shows {name}", run) for name, run in runs.items()]  # type: ignore[arg-type]  # see above
+GOOD = measuring(0.9)
+
+
+def invoke(monkeypatch: pytest.MonkeyPatch, *arguments: str, **runs: Run) -> Result:
+    benches = [Bench(name, f"shows {name}", run) for name, run in runs.items()]
     monkeypatch.setattr(bench, "BENCHES", benches)
     return CliRunner().invoke(app, ["bench", *arguments], env={"COLUMNS": "160"})
 
 
+# --- the command ------------------------------------------------------------------------------
+
+
 def test_the_others_have_their_results_when_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = invoke(monkeypatch, dead=dead, broken=broken, good=good)
+    seen = invoke(monkeypatch, dead=dead, broken=broken, good=GOOD)
     assert seen.exit_code == 1
     for part in ("the stack cannot be read [here]", "KeyError: 'a bug'", "1,234.5 records/s"):
         assert part in seen.stdout
     # And each was shown as soon as it was known.
     assert "dead: failed: the stack cannot be read [here]" in seen.stderr
-    assert "good: 0.90 ok" in seen.stderr
+    assert "good: ours ÷ theirs: 0.90 ok" in seen.stderr
 
 
-def test_so_it_is_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = invoke(monkeypatch, "--json", dead=dead, good=good)
+def test_so_it_is_in_json_and_in_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "new" / "bench.json"
+    seen = invoke(monkeypatch, "--json", "--to", str(file), dead=dead, good=GOOD)
     assert seen.exit_code == 1
-    found = json.loads(seen.stdout)
-    assert found["ok"] is False
-    assert found["benches"]["dead"] == {"ok": False, "error": "the stack cannot be read [here]"}
-    assert (found["benches"]["good"]["ratio"], found["benches"]["good"]["ok"]) == (0.9, True)
     assert seen.stderr == ""
+    found = json.loads(seen.stdout)
+    assert found == json.loads(file.read_text())
+    assert found["ok"] is False
+    assert found["benches"]["dead"]["error"] == "the stack cannot be read [here]"
+    [figure] = found["benches"]["good"]["figures"]
+    assert (figure["ratio"], figure["kept"], figure["held"]) == (0.9, True, "bound")
 
 
-@pytest.mark.parametrize(("run", "status"), [(good, 0), (slow, 1)])
-def test_the_exit_status_says_whether_every_bound_was_kept(
-    monkeypatch: pytest.MonkeyPatch, run: object, status: int
+def test_the_file_has_what_is_known_when_a_later_bench_is_killed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert invoke(monkeypatch, one=run).exit_code == status
+    def killed(_: Place) -> Measured:
+        raise KeyboardInterrupt
+
+    file = tmp_path / "bench.json"
+    invoke(monkeypatch, "--to", str(file), good=GOOD, killed=killed)
+    assert json.loads(file.read_text())["benches"].keys() == {"good"}
+
+
+def test_a_file_that_cannot_be_written_is_named_by_its_option(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen = invoke(monkeypatch, "--to", str(tmp_path), good=GOOD)
+    assert isinstance(seen.exception, LocalError)
+    assert f"--to {tmp_path}" in str(seen.exception)
 
 
 def test_one_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = invoke(monkeypatch, "other", good=good)
+    seen = invoke(monkeypatch, "other", good=GOOD)
     assert isinstance(seen.exception, LocalError)
     assert "no bench 'other'; there are: good" in str(seen.exception)
+
+
+# --- what is held against what ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("held", "status", "short_status"),
+    [(Held.BOUND, 1, 0), (Held.COUNT, 1, 1), (Held.AIM, 0, 0), (Held.NOTHING, 0, 0)],
+)
+def test_only_bounds_and_counts_have_a_say_in_the_exit_status(
+    monkeypatch: pytest.MonkeyPatch, held: Held, status: int, short_status: int
+) -> None:
+    """Of a short run only counts: a few rounds of what is timed say nothing."""
+    assert invoke(monkeypatch, one=measuring(0.7, held)).exit_code == status
+    assert invoke(monkeypatch, "--short", one=measuring(0.7, held)).exit_code == short_status
+    assert invoke(monkeypatch, one=measuring(0.9, held)).exit_code == 0
+
+
+def test_an_aim_is_shown_as_kept_or_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "aim missed" in invoke(monkeypatch, one=measuring(0.7, Held.AIM)).stdout
+    assert "aim kept" in invoke(monkeypatch, one=measuring(0.9, Held.AIM)).stdout
+
+
+def test_a_figure_is_the_median_of_the_pairs_and_their_middle_half() -> None:
+    """Not the ratio of the medians: a machine that is slow for one pair is slow for both sides."""
+    figure = Figure.of("f", [1.0, 20.0, 3.0, 4.0, 5.0], [1.0, 10.0, 3.0, 2.0, 1.0])
+    assert (figure.ratio, figure.low, figure.high, figure.pairs) == (2.0, 1.0, 2.0, 5)
+    one = Figure.of("f", [3.0], [2.0])
+    assert (one.ratio, one.low, one.high) == (1.5, 1.5, 1.5)
+
+
+def test_both_sides_are_run_in_turns() -> None:
+    order: list[str] = []
+
+    def noted(name: str) -> Callable[[], float]:
+        def run() -> float:
+            order.append(name)
+            return float(len(order))
+
+        return run
+
+    ones, others = in_turns(noted("a"), noted("b"), 3)
+    assert "".join(order) == "abbaab"
+    assert (ones, others) == ([1, 4, 5], [2, 3, 6])

@@ -1,0 +1,26 @@
+"""``fairlane bench --short`` runs every bench, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from scripts.bench.registry import BENCHES
+
+
+def test_every_bench_runs_and_has_figures(tmp_path: Path) -> None:
+    """It needs the benches' set (requirements/bench.txt), which `make check` installs."""
+    file = tmp_path / "bench.json"
+    command = [sys.executable, "-m", "scripts.cli", "bench", "--short", "--to", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(file.read_text())
+    assert list(found["benches"]) == [bench.name for bench in BENCHES]
+    for name, result in found["benches"].items():
+        assert result["figures"], name
+        for figure in result["figures"]:
+            assert figure["what"] in done.stdout
+            assert 0 < figure["low"] <= figure["ratio"] <= figure["high"], figure
