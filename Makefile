@@ -78,7 +78,7 @@ types: $(STAMP) ## Check the types, strictly
 imports: $(STAMP) ## Check who may import whom
 	$(BIN)/lint-imports --no-cache --no-logo
 
-check: lint types imports ## Format, lint, types, imports and all tests
+check: lint types imports $(BENCH) ## Format, lint, types, imports and all tests
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 test: check ## What CI runs: the checks and all tests
@@ -104,7 +104,7 @@ status: $(STAMP) ## Say what of the local stack runs
 bench: $(BENCH) ## Measure what Fairlane costs beside bare calls and beside Celery (ARGS=--short)
 	$(BIN)/fairlane bench --to build/bench.json $(ARGS)
 
-# What the benches compare with, and nothing else needs.
+# What the benches compare with. A test runs them in their short form; nothing else needs it.
 $(BENCH): requirements/bench.txt $(STAMP)
 	@$(BIN)/uv pip install --quiet --require-hashes -r requirements/bench.txt
 	@touch $@

@@ -7,3 +7,5 @@ if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
     # Nothing that a start makes is garbage, and looking for some takes a quarter of a cold start.
     # The entrypoint switches it on again: starting.done.
     gc.disable()
+    # Pydantic would read the metadata of every installed package for plugins, and there are none.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

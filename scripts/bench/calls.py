@@ -17,7 +17,7 @@ from handlers.jobs.words.states import State
 from infra.settings import PRODUCTION_TIMING
 from scripts.local.errors import LocalError
 
-from .figures import Figure, Held
+from .figures import Figure, at_most
 from .framework import Bench, Measured
 from .handler import ITEMS, api_of, create
 from .jobs import TENANT, load, queued
@@ -96,8 +96,8 @@ def _clients_of(world: Any) -> tuple[Any, Any]:
     return world.store._client, world.queues[Lane.SMALL]._client  # noqa: SLF001  nobody else asks
 
 
-def _figure(what: str, counts: Sequence[float], at_most: float) -> Figure:
-    return Figure.of(what, counts, held=Held.COUNT, at_most=at_most)
+def _figure(what: str, counts: Sequence[float], most: float) -> Figure:
+    return Figure.of(what, counts, bound=at_most(most), counted=True)
 
 
 def _small_job(world: World, api: Any, clients: Sequence[Any]) -> Counted:

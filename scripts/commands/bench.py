@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairlane_client.commands.output import console
-from scripts.bench.figures import Figure, Held
+from scripts.bench.figures import Figure
 from scripts.bench.framework import Result, perform
 from scripts.bench.place import Place
 from scripts.bench.registry import BENCHES
@@ -84,29 +84,28 @@ def _lines(result: Result, *, short: bool) -> list[str]:
 
 def _verdict(figure: Figure, *, short: bool) -> str:
     """In rich's markup."""
-    match figure.held:
-        case Held.NOTHING:
-            return ""
-        case Held.AIM:
-            return "aim kept" if figure.kept else "[yellow]aim missed[/]"
-        case Held.BOUND if short:
-            return "[dim]not judged[/]"
-        case _:
-            return "ok" if figure.kept else "[red]out of bounds[/]"
+    said = []
+    if figure.bound:
+        judged = "ok" if figure.kept else "[red]out of bounds[/]"
+        said.append(judged if figure.judged(short=short) else "[dim]not judged[/]")
+    if figure.aim:
+        said.append("aim kept" if figure.aim_kept else "[yellow]aim missed[/]")
+    return ", ".join(said)
 
 
 def _show(results: Sequence[Result], *, short: bool) -> None:
-    table = Table("bench", "figure", "ratio", "middle half", "limit", "", box=None, pad_edge=False)
+    table = Table("figure", "ratio", "middle half", "bound", "aim", "", box=None, pad_edge=False)
     for result in results:
+        table.add_row(f"[bold]{result.bench.name}[/]")
         if result.measured is None:
-            table.add_row(result.bench.name, escape(result.error or ""), "", "", "", "[red]failed")
+            table.add_row(f"  {escape(result.error or '')}", "", "", "", "", "[red]failed[/]")
         for figure in result.measured.figures if result.measured else ():
             table.add_row(
-                result.bench.name,
-                escape(figure.what),
-                f"{figure.ratio:.2f}",
-                f"{figure.low:.2f}-{figure.high:.2f}",
-                figure.limit,
+                f"  {escape(figure.what)}",
+                f"{figure.ratio:.3g}",
+                f"{figure.low:.3g}-{figure.high:.3g}",
+                str(figure.bound or ""),
+                str(figure.aim or ""),
                 _verdict(figure, short=short),
             )
     out = console()

@@ -56,6 +56,28 @@ def test_a_function_starts_without_what_few_jobs_need(
 
 
 @pytest.mark.parametrize("name", ["api", "authorizer", "small_lane", "recovery"])
+def test_a_function_looks_for_no_plugins_of_pydantic(
+    stack: Deployment, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The look reads the metadata of every installed package."""
+    for variable, value in AUTH.to_env().items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", name)
+    monkeypatch.delenv("PYDANTIC_DISABLE_PLUGINS", raising=False)
+    code = (
+        "import importlib.metadata as metadata, sys\n"
+        "groups = []\n"
+        "metadata.entry_points = lambda **asked: groups.append(asked) or ()\n"
+        f"import handlers.{name}\n"
+        "print(groups)"
+    )
+    looked = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert looked.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["api", "authorizer", "small_lane", "recovery"])
 def test_garbage_is_collected_again_once_a_function_has_started(
     stack: Deployment, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -80,7 +80,7 @@ def requirements(name: str) -> str:
     return (ROOT / "requirements" / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["setup", "lambda", "dev"])
+@pytest.mark.parametrize("name", ["setup", "lambda", "dev", "bench"])
 def test_what_is_asked_for_is_locked(name: str) -> None:
     asked = pins.asked(requirements(f"{name}.in"))
     locked = pins.locked(requirements(f"{name}.txt"))
@@ -99,6 +99,12 @@ def test_developers_run_what_ships() -> None:
     shipped, here = (pins.locked(requirements(f"{name}.txt")) for name in ("lambda", "dev"))
     assert shipped.items() <= here.items(), "make lock"
     assert {"moto", "pytest", "ministack", "aws-cdk-lib"}.isdisjoint(shipped)
+
+
+def test_what_the_benches_compare_with_changes_nothing_that_is_there() -> None:
+    compared, here = (pins.locked(requirements(f"{name}.txt")) for name in ("bench", "dev"))
+    assert "celery" in compared.keys() - here.keys()
+    assert {name: here[name] for name in compared.keys() & here.keys()}.items() <= compared.items()
 
 
 @pytest.mark.parametrize("line", ["boto3  # AWS", "boto3>=1  # AWS", "boto3==1.2.3"])
