@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 AT_LEAST: Final = 0.95
 CHUNK: Final = 96
-CHUNKS: Final = 60
+CHUNKS: Final = 80
+"""So many that an attempt's beginning and end are a small part of it."""
 ROUNDS: Final = 6
 
 
