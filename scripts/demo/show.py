@@ -32,7 +32,7 @@ records of {tenants} tenants, and then
   4. sends {len(load.small)} small jobs, which should not have to stand in that line;
   5. reads every record, to see that each job changed each of its own once.
 
-A minute or two; a slow or busy machine takes longer and shows the same.
+It takes some minutes, more on a slow or busy machine, and shows the same there.
 """
 
 
