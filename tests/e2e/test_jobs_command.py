@@ -73,7 +73,7 @@ def test_what_failed_is_listed_reported_and_tried_again(
     fairlane: Fairlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a job whose ids had no room in its request."""
-    monkeypatch.setattr(selecting, "MAX_INLINE_IDS", 1)
+    monkeypatch.setattr(selecting, "INLINE_IDS", 1)
     arguments = (*ADJUST, "--subject", "results", "--param", 'field="name"', "--param", "add=1")
     options = ("--label", "team=a", "--tolerated-failure-percent", "10", "--ids-file", "-")
     submitted = fairlane(*arguments, *options, "--wait", typed="nowhere\n07")

@@ -46,7 +46,7 @@ def submit(stack: LocalStack, *options: str) -> dict[str, Any]:
 def test_a_large_file_is_uploaded_and_worked_through(
     stack: LocalStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(selecting, "MAX_INLINE_IDS", 100)
+    monkeypatch.setattr(selecting, "INLINE_IDS", 100)
     ids = list(airports_by_tenant()[TENANT])[:150]
     path = tmp_path / name
     write(path, [*ids, ids[0]])

@@ -20,7 +20,7 @@ FOUND_BY: Final[dict[str, int]] = {
     "a resuming attempt ignores a beat in between": 8,
     "a stale clean up frees the subject": 279,
     "a takeover does not end the old job": 30,
-    "a takeover ignores a holder that came back": 1827,
+    "a takeover ignores a holder that came back": 2810,
     "a record is written whatever its version": 253,
     "an attempt concludes whatever it finds": 67,
     "dispatch numbers are used twice": 1320,

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from fairlane_client.commands.app import app
 from scripts.bench.figures import Figure, Limit, in_turns
 from scripts.bench.framework import Bench, Measured
 from scripts.bench.place import Place
-from scripts.cli import app
 from scripts.commands import bench
 from scripts.local.errors import LocalError
 

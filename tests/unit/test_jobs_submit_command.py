@@ -153,7 +153,7 @@ def test_a_label_has_one_value(api: Api) -> None:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request has room for three ids."""
-    monkeypatch.setattr(selecting, "MAX_INLINE_IDS", 3)
+    monkeypatch.setattr(selecting, "INLINE_IDS", 3)
 
 
 def submit_file(path: Path, content: str | bytes, *more: str) -> Result:

@@ -50,7 +50,7 @@ def test_a_file_without_records_has_none(file: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (b'{"tenant": "a", "id": "1"', "not JSON: Expecting ',' delimiter at column 26"),
+        (b'{"tenant": "a", "id": "1"', "not JSON: EOF while parsing an object at line 1 column 25"),
         (b"\xff", "not UTF-8"),
         (b'["a"]', "not a JSON object"),
         (b'{"id": "1"}', "tenant is missing"),

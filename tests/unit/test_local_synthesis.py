@@ -46,7 +46,7 @@ template = {
 PACK: Final = """
 import hashlib, pathlib, shutil, sys
 new = pathlib.Path(sys.argv[1]) / "new"
-skip = shutil.ignore_patterns("memory", "__pycache__")
+skip = shutil.ignore_patterns("testing", "__pycache__")
 shutil.copytree("handlers", new / "handlers", ignore=skip)
 packed = "".join(file.read_text() for file in sorted(new.rglob("*.py")))
 code = hashlib.sha256(packed.encode()).hexdigest()

@@ -13,7 +13,10 @@ import pytest
 
 ROOT: Final = Path(__file__).parents[2]
 HERE: Final = "{}.{}".format(*sys.version_info[:2])
-SOURCES: Final = ("requirements/setup.txt", "requirements/dev.txt", "pyproject.toml")
+SOURCES: Final = (
+    *("requirements/setup.txt", "requirements/dev.txt"),
+    *("pyproject.toml", "client/pyproject.toml"),
+)
 
 
 def make(folder: Path, *words: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -167,7 +167,7 @@ FORBIDDEN: Final = {
     "handlers/aws/stack.py": "infra",
     "infra/storage.py": "handlers.jobs.words.x",
     "infra/lane.py": "scripts",
-    "fairlane_client/transport.py": "handlers.jobs.x",
+    "fairlane_client/transport.py": "handlers.jobs.words.x",
     "fairlane_client/commands/x.py": "boto3",
     "fairlane_client/problems.py": "scripts",
     "fairlane_client/models.py": "fairlane_client.client",
