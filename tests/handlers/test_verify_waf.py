@@ -26,6 +26,9 @@ Acl = dict[str, Any]
 STAGE: Final = "/live"
 BARE: Final = b"<html><head><title>403 Forbidden</title></head></html>"
 
+# In the worker that synthesises anyway: each one imports the CDK first.
+pytestmark = pytest.mark.xdist_group("infra")
+
 
 @pytest.fixture(scope="module")
 def acl() -> Acl:
