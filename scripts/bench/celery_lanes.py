@@ -16,10 +16,10 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
 from scripts.local import processes
+from scripts.local.assemblies import PROJECT
 from scripts.local.errors import LocalError
 from scripts.local.ministack import CREDENTIALS, HOST
 from scripts.local.stack import LocalStack
-from scripts.local.synthesis import PROJECT
 
 from .lanes import BULK_TENANTS, ITEMS, SMALL_TENANT, until
 from .place import SLOTS

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from secrets import token_hex
 
+from fairlane_client import ApiProblem, Client, NewJob
 from handlers.jobs.words.states import State
-from scripts.client import ApiProblem, Client, NewJob
 from scripts.load.ledger import JobRow, Ledger
 from scripts.local.errors import LocalError
 from scripts.local.stack import LocalStack

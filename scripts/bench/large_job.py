@@ -19,9 +19,9 @@ from typing import Final
 
 import psutil
 
+from fairlane_client import Client, NewJob
+from fairlane_client.requests import NewUpload
 from handlers.jobs.words.states import State
-from scripts.client import Client, NewJob
-from scripts.client.uploads import NewUpload
 from scripts.load.ledger import Ledger
 from scripts.local.errors import LocalError
 from scripts.local.processes import Process

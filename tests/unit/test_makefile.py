@@ -32,7 +32,8 @@ def make(folder: Path, *words: str, path: Path | None = None) -> subprocess.Comp
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "Makefile", tmp_path)
-    (tmp_path / "requirements").mkdir()
+    for folder in ("requirements", "client"):
+        (tmp_path / folder).mkdir()
     for name in SOURCES:
         (tmp_path / name).touch()
     return tmp_path
