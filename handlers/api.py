@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 
-from . import starting
+from . import cold_start
 from .bootstrap import work_settings, world
 from .jobs.lifecycle import control
 from .jobs.lifecycle.submit import Busy, TooMany
@@ -18,11 +18,11 @@ from .jobs.transitions.quotas import place_in_line
 from .jobs.words.errors import Transient
 from .jobs.words.job import Job
 from .settings import CallerSettings
-from .web.answers import answer, not_modified, raw
 from .web.caller import Callers, Scope
-from .web.creating import Creation, OnConflict, SubjectBusy, TooManyJobs
+from .web.create_job import Creation, OnConflict, SubjectBusy, TooManyJobs
 from .web.problems import Problem, not_found, unavailable
 from .web.query import Query
+from .web.responses import answer, not_modified, raw
 from .web.views import etag, is_job_id, job_view, location, look_again, matches
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def create_job() -> Response[str]:
     tenant, query = _tenant(Scope.WRITE), _query("validate_only", "on_conflict")
     creation = Creation(_world(), work_settings().idempotency_table)
     if query.flag("validate_only"):
-        from .web.previewing import preview_view  # noqa: PLC0415
+        from .web.preview_job import preview_view  # noqa: PLC0415
 
         accepted = creation.accepted(_body())
         return answer(HTTPStatus.OK, preview_view(_world(), tenant, accepted), _request_id())
@@ -64,7 +64,7 @@ def create_job() -> Response[str]:
 
 @app.post("/v1/uploads")
 def create_upload() -> Response[str]:
-    from .web.previewing import upload_view  # noqa: PLC0415
+    from .web.preview_job import upload_view  # noqa: PLC0415
 
     tenant, _ = _tenant(Scope.WRITE), _query()
     view = upload_view(_world(), tenant, _body())
@@ -73,7 +73,7 @@ def create_upload() -> Response[str]:
 
 @app.get("/v1/jobs")
 def list_jobs() -> Response[str]:
-    from .web.pages import PARAMETERS, jobs_page  # noqa: PLC0415
+    from .web.job_list import PARAMETERS, jobs_page  # noqa: PLC0415
 
     tenant, query = _tenant(Scope.READ), _query(*PARAMETERS)
     return answer(HTTPStatus.OK, jobs_page(_world(), tenant, query), _request_id())
@@ -93,7 +93,7 @@ def get_job(job_id: str) -> Response[str]:
 
 @app.get("/v1/jobs/<job_id>/items")
 def list_items(job_id: str) -> Response[str]:
-    from .web.listing import items_view  # noqa: PLC0415
+    from .web.item_results import items_view  # noqa: PLC0415
 
     job, query = _job(job_id), _query("outcome", "limit", "page")
     return answer(HTTPStatus.OK, items_view(_world(), job, query), _request_id())
@@ -101,7 +101,7 @@ def list_items(job_id: str) -> Response[str]:
 
 @app.post("/v1/jobs/<job_id>/report")
 def create_report(job_id: str) -> Response[str]:
-    from .web.listing import report_view  # noqa: PLC0415
+    from .web.item_results import report_view  # noqa: PLC0415
 
     job, query = _job(job_id), _query("format", "outcome")
     remaining = app.lambda_context.get_remaining_time_in_millis
@@ -129,7 +129,7 @@ def retry_job(job_id: str) -> Response[str]:
     tenant, query = _tenant(Scope.WRITE), _query("failed_only")
     if not query.flag("failed_only"):
         return _done(control.retry, tenant, job_id)
-    from .web.retrying import in_time  # noqa: PLC0415
+    from .web.retry_failed import in_time  # noqa: PLC0415
 
     remaining = app.lambda_context.get_remaining_time_in_millis
     return _done(in_time(remaining), tenant, job_id)
@@ -162,7 +162,7 @@ def list_lanes() -> Response[str]:
 
 @app.get("/v1/openapi.json")
 def openapi() -> Response[str]:
-    from .web.document import served  # noqa: PLC0415
+    from .web.openapi_document import served  # noqa: PLC0415
 
     _tenant(Scope.READ)
     _query()
@@ -296,4 +296,4 @@ if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
     # While the function starts: bad settings stop it here, and the first request need not wait.
     _world()
     callers()
-    starting.done()
+    cold_start.done()

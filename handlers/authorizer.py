@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import jwt
 
-from . import starting
+from . import cold_start
 from .jobs.words.limits import MAX_TENANT_BYTES
 from .settings import AuthSettings
 from .telemetry import log_line, logger_of
@@ -189,4 +189,4 @@ def _allow(caller: Caller, method_arn: str) -> dict[str, Any]:
 
 
 if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
-    starting.done()
+    cold_start.done()

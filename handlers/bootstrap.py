@@ -132,13 +132,13 @@ def _listeners(settings: EffectSettings, runtime: Runtime) -> Mapping[str, Liste
 
 
 def _bus_listener(bus: str, runtime: Runtime) -> Listener:
-    from .effects.lifecycle import BusListener  # noqa: PLC0415  see sinks_of
+    from .effects.listeners import BusListener  # noqa: PLC0415  see sinks_of
 
     return BusListener(boto3.client("events", config=config(attempts=1)), bus, runtime)
 
 
 def _address_listener(settings: EffectSettings, runtime: Runtime) -> Listener:
-    from .effects.lifecycle import AddressListener  # noqa: PLC0415  see sinks_of
+    from .effects.listeners import AddressListener  # noqa: PLC0415  see sinks_of
     from .effects.secret import Secret  # noqa: PLC0415
 
     secret = Secret(_secret_reader(settings), runtime)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from . import starting
+from . import cold_start
 from .bootstrap import world
 from .jobs.lifecycle.recovery import Recovery
 from .jobs.storage.shards import recording_shards
@@ -30,4 +30,4 @@ def handler(_event: object, context: LambdaContext) -> dict[str, int]:
 
 if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
     world(SERVICE, addresses=True)
-    starting.done()
+    cold_start.done()

@@ -11,7 +11,7 @@ from aws_lambda_powertools.utilities.batch import (
     process_partial_response,
 )
 
-from . import starting
+from . import cold_start
 from .bootstrap import world
 from .jobs.execution.decisions import KeepMessage, apply_decision
 from .jobs.execution.stopping import Worker
@@ -84,4 +84,4 @@ def _delivery(record: SQSRecord) -> Delivery:
 if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
     # While the function starts, not in its first job's dwell; bad settings stop it here.
     world(SERVICE)
-    starting.done()
+    cold_start.done()

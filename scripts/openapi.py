@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from handlers.web.document import FILE
-from handlers.web.openapi import text
+from handlers.web.openapi_build import text
+from handlers.web.openapi_document import FILE
 
 
 def main() -> None:

@@ -10,9 +10,9 @@ from ..jobs.words.errors import Reason, Refused, Why
 from ..jobs.words.stored_values import BadValue
 from ..jobs.words.writes import Check, Delete, Found, Index, Key, Page, Put, Table, Update
 from .attributes import decode, encode
-from .calls import CONTROL_KEY, Calls, EncodedDelete, EncodedUpdate
 from .clients import retries_by_itself
 from .errors import reading, writing
+from .write_encoding import CONTROL_KEY, Calls, EncodedDelete, EncodedUpdate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..jobs.words.record_schema import RecordSchema
     from ..jobs.words.writes import Cursor, Item, Write
-    from .calls import Call
+    from .write_encoding import Call
 
 _VERBS: Final[Mapping[type[Write], str]] = {
     Put: "Put",

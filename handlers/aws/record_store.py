@@ -9,8 +9,8 @@ from ..jobs.words.errors import Transient
 from ..jobs.words.timing import backoff_ms
 from ..jobs.words.writes import Table
 from .attributes import decode, encode
-from .calls import Calls
 from .errors import reading
+from .write_encoding import Calls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -21,7 +21,7 @@ from ..jobs.words.effect import Delivered
 from ..jobs.words.errors import Transient
 from ..jobs.words.limits import MAX_REASON
 from .documents import document, document_id
-from .replies import retry_after_ms
+from .retry_after import retry_after_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -20,7 +20,7 @@ from ..jobs.words.errors import Transient
 from ..jobs.words.limits import MAX_REASON
 from .addresses import Resolve, addresses, resolve
 from .notice import notice
-from .replies import retry_after_ms
+from .retry_after import retry_after_ms
 
 if TYPE_CHECKING:
     import ssl

@@ -12,10 +12,11 @@ from ..jobs.results.items import ItemOutcome
 from ..jobs.results.report import ReportFormat
 from ..jobs.selection.request import JobRequest
 from ..jobs.words.states import State
-from . import listing, pages, schemas
+from . import item_results, job_list, schemas
 from .caller import Scope
-from .creating import OnConflict
-from .previewing import UploadRequest
+from .create_job import OnConflict
+from .item_results import ReportOf
+from .preview_job import UploadRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -122,7 +123,7 @@ ROUTES: Final = (
         Scope.READ,
         {OK: schemas.JobPage},
         parameters=(
-            _limit(pages.DEFAULT_LIMIT, pages.MAX_LIMIT),
+            _limit(job_list.DEFAULT_LIMIT, job_list.MAX_LIMIT),
             PAGE,
             Parameter(
                 "state",
@@ -160,7 +161,7 @@ ROUTES: Final = (
         {OK: schemas.ItemPage},
         parameters=(
             Parameter("outcome", _choice(ItemOutcome), "Which ones.", required=True),
-            _limit(listing.DEFAULT_LIMIT, listing.MAX_LIMIT),
+            _limit(item_results.DEFAULT_LIMIT, item_results.MAX_LIMIT),
             PAGE,
         ),
         name="list_items",
@@ -174,7 +175,11 @@ ROUTES: Final = (
         problems=(UNPROCESSABLE,),
         parameters=(
             Parameter("format", _choice(ReportFormat, ReportFormat.CSV), "Of the file."),
-            Parameter("outcome", _choice(listing.ReportOf, listing.ReportOf.ALL), "Which records."),
+            Parameter(
+                "outcome",
+                _choice(ReportOf, ReportOf.ALL),
+                "Which records.",
+            ),
         ),
         headers=("Location",),
         name="create_report",

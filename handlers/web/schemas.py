@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from ..jobs.results.report import ReportFormat
 from ..jobs.words.job import EndReason, Lane, Traversal, Waiting
 from ..jobs.words.states import State
-from .listing import ReportOf
+from .item_results import ReportOf
 
 JobId = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 Count = Annotated[int, Field(ge=0)]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from handlers.aws import calls
-from handlers.aws.calls import Calls
+from handlers.aws import write_encoding
+from handlers.aws.write_encoding import Calls
 from handlers.jobs.words.errors import Refused, Why
 from handlers.jobs.words.operation import Record
 from handlers.jobs.words.record_schema import RecordSchema
@@ -26,7 +26,7 @@ class Encoded(Exception):
     """Something was encoded that had been already."""
 
 
-def of(write: Write) -> calls.Call:
+def of(write: Write) -> write_encoding.Call:
     return Calls({Table.CONTROL: aws.CONTROL, Table.RECORDS: aws.RECORDS}, RecordSchema()).of(write)
 
 
@@ -48,7 +48,7 @@ def test_a_planned_write_is_not_encoded_again(
     def encode(_: object) -> None:
         raise Encoded
 
-    monkeypatch.setattr(calls, "encode", encode)
+    monkeypatch.setattr(write_encoding, "encode", encode)
     assert of(write) == expected
     with pytest.raises(Encoded):
         of(plain)

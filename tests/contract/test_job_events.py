@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from handlers.bootstrap import _address_listener, _address_problem, _listeners
-from handlers.effects.lifecycle import AddressListener
+from handlers.effects.listeners import AddressListener
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.event import ADDRESS, EVENT_BUS, EventType, JobEvent, NotTaken
 from handlers.settings import EffectSettings

@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from handlers.web.document import packaged
+from handlers.web.openapi_document import packaged
 from scripts.local.stack import LocalStack
 
 if TYPE_CHECKING:

@@ -191,7 +191,7 @@ def test_operators_commands_work_on_a_deployed_stack(backend: Installed, stack: 
 
 def test_the_backends_wheel_calls_the_api_too(backend: Installed, api: Mapping[str, str]) -> None:
     backend.run("fairlane", "lanes", "--once", "--json", env=api)
-    assert backend.has("handlers.web.openapi")
-    program = "from handlers.web.document import *; import handlers.web as w, pathlib; "
+    assert backend.has("handlers.web.openapi_build")
+    program = "from handlers.web.openapi_document import *; import handlers.web as w, pathlib; "
     program += "print((pathlib.Path(w.__file__).parent / 'openapi.json').is_file())"
     assert backend.run("python", "-c", program).stdout == "True\n"

@@ -21,7 +21,7 @@ from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.timing import LaneTiming
 from handlers.settings import WorkSettings
 from handlers.testing.world import SHORT
-from handlers.web import once
+from handlers.web import idempotency
 from tests.support import aws
 from tests.support.openapi import check_answer
 
@@ -260,7 +260,7 @@ def settings(urls: Mapping[Lane, str], limits: Limits) -> WorkSettings:
 def forget(*, everything: bool) -> None:
     """Let the next use read the environment again."""
     if everything:
-        for cached in (bootstrap.work_settings, bootstrap.world, once._layer, api.callers):
+        for cached in (bootstrap.work_settings, bootstrap.world, idempotency._layer, api.callers):
             cached.cache_clear()
 
 

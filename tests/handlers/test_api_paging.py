@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from handlers.web import tokens
-from handlers.web.pages import Wanted
+from handlers.web import page_tokens
+from handlers.web.job_list import Wanted
 from tests.handlers.deployment import TENANT
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def test_a_well_made_token_that_leads_nowhere_is_refused(
     stack: Deployment, place: list[str | int | None]
 ) -> None:
     list_ = (TENANT, "jobs", *Wanted(frozenset(), None, {}, None, None).key())
-    answer = stack.call("GET", "/v1/jobs", query={"page": tokens.token(list_, place)})
+    answer = stack.call("GET", "/v1/jobs", query={"page": page_tokens.token(list_, place)})
     assert (answer.status, answer.body["field"]) == (400, "page")
 
 

@@ -18,7 +18,7 @@ from handlers.jobs.storage import control_table
 from handlers.jobs.words.errors import OutcomeUnknown
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.writes import Put
-from handlers.web import listing
+from handlers.web import item_results
 from tests.support import aws
 
 if TYPE_CHECKING:
@@ -107,12 +107,12 @@ def test_refused_records_name_their_sink(stack: Deployment) -> None:
 
 
 def test_a_page_is_bounded_in_bytes(stack: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "MAX_BYTES", 60)
+    monkeypatch.setattr(item_results, "MAX_BYTES", 60)
     id_, _ = mixed(stack, 1, 9, 0)
     answer = stack.call("GET", f"/v1/jobs/{id_}/items", query={"outcome": "skipped"})
     assert len(answer.body["items"]) == 2  # of 24 bytes each
     assert len(listed(stack, id_, "skipped")) == 9
-    monkeypatch.setattr(listing, "MAX_BYTES", 1)
+    monkeypatch.setattr(item_results, "MAX_BYTES", 1)
     assert len(listed(stack, id_, "skipped")) == 9
 
 
@@ -252,7 +252,7 @@ def test_an_address_never_shows_another_file_than_it_was_described_with(
 
 def test_a_report_that_takes_too_long_says_so(stack: Deployment) -> None:
     id_, _ = mixed(stack, 1, 1, 1)
-    answer = stack.call("POST", f"/v1/jobs/{id_}/report", remaining=listing.RESERVE_MS - 1)
+    answer = stack.call("POST", f"/v1/jobs/{id_}/report", remaining=item_results.RESERVE_MS - 1)
     assert (answer.status, answer.body["code"]) == (422, "report_too_large")
     assert stack.everything()["objects"] == []
 
@@ -268,7 +268,7 @@ def test_a_report_stops_in_time_also_where_there_is_nothing_to_list(
         "POST",
         f"/v1/jobs/{id_}/report",
         query={"outcome": "failed"},
-        remaining=listing.RESERVE_MS - 1,
+        remaining=item_results.RESERVE_MS - 1,
     )
     assert (answer.status, answer.body["code"]) == (422, "report_too_large")
     assert stack.requests[before:].count("DynamoDB.Query") == 1
@@ -404,12 +404,12 @@ def test_a_retry_that_takes_too_long_says_so_and_leaves_nothing(
     monkeypatch.setattr(items, "ROWS", 1)
     id_, failed = mixed(stack, 1, 0, 120)
     before, asked = stack.everything(), len(stack.requests)
-    answer = again(stack, id_, remaining=listing.RESERVE_MS - 1)
+    answer = again(stack, id_, remaining=item_results.RESERVE_MS - 1)
     assert (answer.status, answer.body["code"]) == (422, "retry_too_large")
     assert "upload" in answer.body["detail"]
     assert stack.requests[asked:].count("DynamoDB.Query") == 1
     assert stack.everything() == before
-    made = again(stack, id_, remaining=listing.RESERVE_MS)
+    made = again(stack, id_, remaining=item_results.RESERVE_MS)
     assert (made.status, made.body["total"]) == (202, len(failed))
 
 

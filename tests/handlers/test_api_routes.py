@@ -216,7 +216,7 @@ def test_a_dependency_that_is_down_is_503_and_says_whether_anything_happened(
     def lost(*_: object, **__: object) -> None:
         raise Indeterminate
 
-    monkeypatch.setattr("handlers.web.creating.submit", lost)
+    monkeypatch.setattr("handlers.web.create_job.submit", lost)
     answer = stack.create(["a"])
     assert (answer.status, answer.body["code"]) == (503, "unsettled")
     assert "nothing was changed" not in answer.body["detail"]
@@ -229,7 +229,7 @@ def test_an_unexpected_error_is_a_problem_without_its_details(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("handlers.web.creating.submit", broken)
+    monkeypatch.setattr("handlers.web.create_job.submit", broken)
     answer = stack.create(["a"])
     assert (answer.status, answer.body["code"]) == (500, "internal")
     assert "secret" not in json.dumps(answer.body)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jsonschema_rs import Draft202012Validator
 
-from handlers.web.document import FILE
+from handlers.web.openapi_document import FILE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ from fairlane_client import Client, NewJob, NewUpload, models, requests, words
 from fairlane_client.commands.jobs import app
 from fairlane_client.problems import PROBLEMS, ApiProblem, problem_of
 from handlers.jobs.words.limits import MAX_BODY_BYTES
-from handlers.web.openapi import document
+from handlers.web.openapi_build import document
 
 from ..support.views import job_view
 

@@ -9,7 +9,7 @@ import pytest
 
 from handlers.effects.addresses import addresses, permitted
 from handlers.effects.notice import notice
-from handlers.effects.replies import retry_after_ms
+from handlers.effects.retry_after import retry_after_ms
 from handlers.effects.secret import KEPT, Secret
 from handlers.effects.webhook import Webhook, signature
 from handlers.jobs.words.effect import Batch, Projection

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from handlers.effects.addresses import problem_of
-from handlers.effects.lifecycle import REST, AddressListener, BusListener
+from handlers.effects.listeners import REST, AddressListener, BusListener
 from handlers.jobs.events.rows import row_key
 from handlers.jobs.execution.decisions import apply_decision
 from handlers.jobs.execution.stopping import Worker

@@ -14,9 +14,9 @@ from fairlane_client import Client, JobView
 from fairlane_client.client import _time
 from fairlane_client.commands import ids, tables
 from fairlane_client.commands.app import app
-from handlers.web import pages
-from handlers.web.openapi import document
-from handlers.web.pages import LATEST
+from handlers.web import job_list
+from handlers.web.job_list import LATEST
+from handlers.web.openapi_build import document
 
 from ..support.views import job_view
 
@@ -108,7 +108,7 @@ def test_the_api_reads_the_times_that_are_sent() -> None:
     after, before = ids._times(LATER[:12])
     millisecond = int(LATER[:12], 16)
     sent = [("created_after", after), ("created_before", before)]
-    read = [pages._time(name, _time(moment)) for name, moment in sent]
+    read = [job_list._time(name, _time(moment)) for name, moment in sent]
     assert read == [millisecond, millisecond + 1]
 
 

@@ -10,8 +10,8 @@ import pytest
 from handlers import api
 from handlers.jobs.selection.request import JobRequest
 from handlers.jobs.words.limits import MAX_BODY_BYTES, Limits
-from handlers.web.document import packaged
-from handlers.web.openapi import document, text
+from handlers.web.openapi_build import document, text
+from handlers.web.openapi_document import packaged
 from handlers.web.routes import ROUTES
 from tests.support.openapi import check_answer
 

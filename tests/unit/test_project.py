@@ -130,7 +130,10 @@ JOBS: Final = (
     *("transitions", "events", "storage", "words"),
 )
 SKELETON: Final = (
-    *(f"handlers/{name}.py" for name in ("api", "small_lane", "bootstrap", "settings", "starting")),
+    *(
+        f"handlers/{name}.py"
+        for name in ("api", "small_lane", "bootstrap", "settings", "cold_start")
+    ),
     *(f"handlers/{name}/x.py" for name in ("web", "aws", "effects", "testing", "operations")),
     *(f"{name}/__init__.py" for name in ("infra", "scripts")),
     *(f"handlers/jobs/{name}/x.py" for name in JOBS),

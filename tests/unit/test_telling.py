@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from handlers.effects.lifecycle import BusListener
+from handlers.effects.listeners import BusListener
 from handlers.jobs.events.delivery import EventDelivery
 from handlers.jobs.events.rows import event_of
 from handlers.jobs.storage.transaction import Rejected

@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from handlers.web.document import packaged
-from handlers.web.openapi import text
+from handlers.web.openapi_build import text
+from handlers.web.openapi_document import packaged
 from handlers.web.problems import Problem
 from handlers.web.titles import TITLES
 

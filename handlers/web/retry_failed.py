@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..jobs.lifecycle.retry_failed import retry_failed
 from ..jobs.results.items import Unfinished
-from .listing import RESERVE_MS
+from .item_results import RESERVE_MS
 from .problems import Problem
 
 if TYPE_CHECKING:

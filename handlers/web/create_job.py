@@ -146,7 +146,7 @@ class Creation:
         self, tenant: str, accepted: Accepted, key: str, request: str, context: LambdaContext
     ) -> Made:
         # Powertools' idempotency is slow to import and most requests send no key.
-        from . import once  # noqa: PLC0415
+        from . import idempotency  # noqa: PLC0415
 
         identity = _hash(f"{len(tenant)}:{tenant}{key}")
         made: list[Made] = []
@@ -155,7 +155,7 @@ class Creation:
             made.append(self._submit(tenant, accepted, _hash(identity + request)))
             return made[-1].view
 
-        view = once.run(self.idempotency_table, identity, request, context, make)
+        view = idempotency.run(self.idempotency_table, identity, request, context, make)
         return Made(view, replayed=not made or made[-1].replayed)
 
 

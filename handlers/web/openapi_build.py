@@ -13,7 +13,7 @@ from pydantic.json_schema import models_json_schema
 from ..jobs.selection.request import SELECTIONS, JobRequest
 from ..jobs.words.limits import MAX_BODY_BYTES, Limits
 from . import schemas
-from .document import IAM, TOKEN, json_text
+from .openapi_document import IAM, TOKEN, json_text
 from .routes import JOB_ID, ROUTES, TEXT
 from .titles import TITLES
 

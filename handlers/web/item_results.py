@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..jobs.results.items import ItemOutcome, Mark, Unfinished, item_page
 from ..jobs.results.report import ReportFormat, write_report
+from .page_tokens import place_of, token
 from .problems import Problem, bad_request
-from .tokens import place_of, token
 from .views import timestamp
 
 if TYPE_CHECKING:

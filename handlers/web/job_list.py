@@ -11,8 +11,8 @@ from ..jobs.storage import control_table
 from ..jobs.words.errors import Undecodable
 from ..jobs.words.states import State
 from ..jobs.words.writes import Index
+from .page_tokens import place_of, token
 from .problems import bad_request
-from .tokens import place_of, token
 from .views import is_job_id, job_view
 
 if TYPE_CHECKING:
