@@ -22,7 +22,8 @@ from handlers.jobs.words.states import State
 from handlers.testing.job_store import MemoryStore
 from handlers.testing.payload_store import MemoryPayloadStore
 from handlers.testing.uploads import MemoryUploadStore
-from handlers.testing.world import MemoryWorld, memory_world
+from handlers.testing.world import MemoryWorld
+from tests.support.walks import walking_world
 from tests.unit.test_job_life import TENANT, fill, now, prices, run_next
 from tests.unit.test_selections import GROUP, grouped, jsonl, made, nothing_left, upload
 
@@ -80,7 +81,7 @@ def done(world: MemoryWorld, job: Job, ids: Sequence[str]) -> bool:
 
 @pytest.mark.parametrize("looks", [0, 1, 2, BLOCKS - 1])
 def test_a_stop_in_the_middle_leaves_nothing_and_the_next_attempt_starts_again(looks: int) -> None:
-    world = memory_world()
+    world = walking_world()
     job, ids = large(world)
     answers = iter([False] * looks + [True] * 100)
     decision = run_next(world, Lane.BULK, stopping=lambda: next(answers))
@@ -98,7 +99,7 @@ def test_a_stop_in_the_middle_leaves_nothing_and_the_next_attempt_starts_again(l
 
 
 def test_a_cancel_in_the_middle_is_followed() -> None:
-    world = memory_world()
+    world = walking_world()
     job, ids = large(world)
 
     def meanwhile(block: int) -> None:
@@ -112,7 +113,7 @@ def test_a_cancel_in_the_middle_is_followed() -> None:
 
 
 def test_a_pause_in_the_middle_is_followed_and_resumed() -> None:
-    world = memory_world()
+    world = walking_world()
     job, ids = large(world)
 
     def meanwhile(block: int) -> None:
@@ -129,7 +130,7 @@ def test_a_pause_in_the_middle_is_followed_and_resumed() -> None:
 
 
 def test_a_cancel_between_the_last_block_and_the_transaction_is_followed() -> None:
-    world = memory_world()
+    world = walking_world()
     job, ids = large(world)
     payloads = _Payloads(world.payloads, lambda: control.cancel(world, TENANT, job.id))
     run_next(replace(world, payloads=payloads), Lane.BULK)
@@ -150,7 +151,7 @@ def begin_elsewhere(world: MemoryWorld, job: Job) -> Job:
 
 
 def test_a_replaced_workers_list_is_nobodys() -> None:
-    world = memory_world()
+    world = walking_world()
     job, ids = large(world)
     payloads = _Payloads(world.payloads, lambda: begin_elsewhere(world, job))
     decision = run_next(replace(world, payloads=payloads), Lane.BULK)
@@ -161,7 +162,7 @@ def test_a_replaced_workers_list_is_nobodys() -> None:
 
 
 def test_a_replaced_workers_late_list_changes_nothing_of_the_new_ones() -> None:
-    world = memory_world()
+    world = walking_world()
     job, _ = large(world)
     lists: dict[str, bytes] = {}
 
@@ -182,7 +183,7 @@ def test_a_replaced_workers_late_list_changes_nothing_of_the_new_ones() -> None:
 
 
 def test_a_worker_replaced_in_the_middle_notices() -> None:
-    world = memory_world()
+    world = walking_world()
     job, ids = large(world)
     blocks: list[int] = []
 
@@ -199,7 +200,7 @@ def test_a_worker_replaced_in_the_middle_notices() -> None:
 
 
 def test_a_file_that_cannot_be_read_for_a_while_is_read_later() -> None:
-    world = memory_world()
+    world = walking_world()
     job, ids = large(world)
 
     def meanwhile(block: int) -> None:
@@ -234,7 +235,7 @@ class _Lossy(MemoryStore):
 
 @pytest.mark.parametrize("action", ["list_written", "commit_chunk"])
 def test_a_lost_reply_is_settled_by_reading(action: str) -> None:
-    world = memory_world()
+    world = walking_world()
     job, ids = large(world)
     store = _Lossy(world.store, action)
     run_next(replace(world, store=store), Lane.BULK)
@@ -243,7 +244,7 @@ def test_a_lost_reply_is_settled_by_reading(action: str) -> None:
 
 
 def test_a_lost_reply_at_the_end_of_a_live_walk_is_settled_by_reading() -> None:
-    world = memory_world()
+    world = walking_world()
     ids = grouped(world, 30)
     job = made(world, query=GROUP)
     store = _Lossy(world.store, "total_known")
@@ -263,7 +264,7 @@ def test_whatever_interrupts_every_distinct_id_is_changed_once(
     stops: list[int],
     query: bool,  # noqa: FBT001  drawn
 ) -> None:
-    world = memory_world(limits=Limits(chunk_size=7))
+    world = walking_world(limits=Limits(chunk_size=7))
     ids = [f"r{n:04}" for n in dict.fromkeys(numbers)]
     world.records.load(TENANT, {id_: {"price": 10, "group": "g", "version": 1} for id_ in ids})
     job = (

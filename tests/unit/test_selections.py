@@ -23,7 +23,8 @@ from handlers.jobs.words.states import State
 from handlers.jobs.words.upload import Format, UploadForm
 from handlers.testing.job_store import MemoryStore
 from handlers.testing.record_query import MemoryRecordQuery
-from handlers.testing.world import MemoryWorld, memory_world
+from handlers.testing.world import MemoryWorld
+from tests.support.walks import walking_world
 from tests.unit.test_job_life import TENANT, fill, now, prices, run_next
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def nothing_left(world: MemoryWorld) -> bool:
 
 @pytest.mark.parametrize("count", [0, 1, 95, 96, 97, 1000])
 def test_an_uploaded_file_is_worked_through_once(count: int) -> None:
-    world = memory_world()
+    world = walking_world()
     ids = fill(world, count)
     job = made(world, upload_id=upload(world, b"\n" + jsonl([*ids, *ids[: count // 2]])))
     assert (job.lane, job.total, job.payload) == (Lane.BULK, None, None)
@@ -95,7 +96,7 @@ def test_an_uploaded_file_is_worked_through_once(count: int) -> None:
 
 
 def test_c57_a_repeat_far_away_in_the_file_is_one_record_also_across_a_resume() -> None:
-    world = memory_world(limits=Limits(chunk_size=10))
+    world = walking_world(limits=Limits(chunk_size=10))
     ids = fill(world, 45)
     job = made(world, upload_id=upload(world, jsonl([*ids, ids[0], *ids[40:], ids[3]])))
     looks = iter([False] * 3 + [True] * 9)
@@ -110,7 +111,7 @@ def test_c57_a_repeat_far_away_in_the_file_is_one_record_also_across_a_resume() 
 
 
 def test_c55_ids_that_look_like_numbers_stay_apart() -> None:
-    world = memory_world()
+    world = walking_world()
     ids = ["007", "07", "7", "1e5", " 7 ", "00123", "123"]
     world.records.load(TENANT, {id_: {"price": 10, "version": 1} for id_ in ids})
     table = "name,sku\r\n" + "".join(f'"x, y",{id_}\r\n' for id_ in ids)
@@ -122,7 +123,7 @@ def test_c55_ids_that_look_like_numbers_stay_apart() -> None:
 
 
 def test_a_bad_line_fails_the_job_before_any_record_is_changed() -> None:
-    world = memory_world()
+    world = walking_world()
     ids = fill(world, 30_000)
     lines = jsonl(ids).splitlines(keepends=True)
     lines[27_776] = b"7\n"
@@ -139,7 +140,7 @@ def test_a_bad_line_fails_the_job_before_any_record_is_changed() -> None:
 
 @pytest.mark.parametrize("change", ["dropped", "replaced"])
 def test_a_file_that_is_gone_or_another_one_fails_the_job(change: str) -> None:
-    world = memory_world()
+    world = walking_world()
     ids = fill(world, 3)
     offer = offer_upload(world, TENANT, JSONL)
     world.uploads.send(offer.address, jsonl(ids))
@@ -159,7 +160,7 @@ def test_a_file_that_is_gone_or_another_one_fails_the_job(change: str) -> None:
 
 
 def test_another_tenants_file_does_not_exist() -> None:
-    world = memory_world()
+    world = walking_world()
     theirs = upload(world, b'"a"\n', tenant="other")
     before = world.store.snapshot()
     for upload_id in (theirs, "0" * 32):
@@ -171,7 +172,7 @@ def test_another_tenants_file_does_not_exist() -> None:
 
 
 def test_a_file_over_the_limit_is_refused() -> None:
-    world = memory_world(limits=Limits(max_upload_bytes=10))
+    world = walking_world(limits=Limits(max_upload_bytes=10))
     fits = upload(world, b'"abcdef"\n\n')
     too_large = upload(world, b'"abcdef"\n\n\n')
     with pytest.raises(Unprocessable, match="11 bytes"):
@@ -182,7 +183,7 @@ def test_a_file_over_the_limit_is_refused() -> None:
 @pytest.mark.parametrize("upload_id", ["", "x", "A" * 32, "0" * 31, "0" * 33, "../" + "0" * 29, 7])
 def test_what_is_no_upload_id(upload_id: object) -> None:
     with pytest.raises(BadRequest) as caught:
-        ask(memory_world(), upload_id=upload_id)
+        ask(walking_world(), upload_id=upload_id)
     assert caught.value.field == "upload_id"
 
 
@@ -211,7 +212,7 @@ EMPTY: list[tuple[dict[str, object], str]] = [
 
 @pytest.mark.parametrize(("body", "field"), EMPTY, ids=[str(n) for n in range(len(EMPTY))])
 def test_c59_an_empty_condition_selects_nothing(body: dict[str, Any], field: str) -> None:
-    world = memory_world()
+    world = walking_world()
     ids = fill(world, 3)
     before = world.store.snapshot()
     with pytest.raises(BadRequest) as caught:
@@ -237,7 +238,7 @@ def test_c39_a_set_that_the_job_shrinks_is_worked_through(
     count: int, query: dict[str, Any]
 ) -> None:
     """The first query's records stop matching as they are changed, the second's do not."""
-    world = memory_world()
+    world = walking_world()
     ids = grouped(world, count)
     world.records.load(TENANT, {"z-other": {"price": 99, "group": "h", "version": 1}})
     job = made(world, query=query)
@@ -259,7 +260,7 @@ def test_c39_a_set_that_the_job_shrinks_is_worked_through(
 @pytest.mark.parametrize("asked", ["live", "snapshot", "auto"])
 def test_c39_records_that_come_meanwhile_are_in_or_out_as_documented(asked: str) -> None:
     """Live: in when behind the cursor, that is with a greater id. Snapshot: out."""
-    world = memory_world(limits=Limits(chunk_size=10))
+    world = walking_world(limits=Limits(chunk_size=10))
     grouped(world, 30)
     job = made(world, query=GROUP, traversal=asked)
     looks = iter([False] * 2 + [True] * 9)
@@ -277,7 +278,7 @@ def test_c39_records_that_come_meanwhile_are_in_or_out_as_documented(asked: str)
 
 def test_c61_no_match_is_done_at_once() -> None:
     for query in (PRICED, GROUP):
-        world = memory_world()
+        world = walking_world()
         job = made(world, query=query)
         assert isinstance(run_next(world, Lane.BULK), DeleteMessage)
         ended = now(world, job)
@@ -286,7 +287,7 @@ def test_c61_no_match_is_done_at_once() -> None:
 
 
 def test_c61_records_that_vanish_after_the_snapshot_are_skipped() -> None:
-    world = memory_world(limits=Limits(chunk_size=10))
+    world = walking_world(limits=Limits(chunk_size=10))
     ids = grouped(world, 30)
     job = made(world, query=GROUP, traversal="snapshot")
     # Stops after the list was written, before the first chunk.
@@ -304,7 +305,7 @@ def test_c61_records_that_vanish_after_the_snapshot_are_skipped() -> None:
 
 
 def test_a_record_that_no_longer_matches_when_it_is_read_is_skipped_with_the_reason() -> None:
-    world = memory_world()
+    world = walking_world()
     stale = _Stale(world.query, ["r0000", "gone", "r0001"])
     grouped(world, 2)
     world.records.load(TENANT, {"r0001": {"price": 10, "group": "other", "version": 2}})
@@ -335,7 +336,7 @@ class _Stale:
 
 
 def test_live_over_a_field_that_the_operation_writes_is_refused_by_name() -> None:
-    world = memory_world()
+    world = walking_world()
     ids = grouped(world, 3)
     before = world.store.snapshot()
     with pytest.raises(Unprocessable, match="price") as caught:
@@ -346,7 +347,7 @@ def test_live_over_a_field_that_the_operation_writes_is_refused_by_name() -> Non
 
 
 def test_a_walk_goes_on_through_long_stretches_without_a_match() -> None:
-    world = memory_world(limits=Limits(chunk_size=10))
+    world = walking_world(limits=Limits(chunk_size=10))
     grouped(world, 12)
     ids = fill(world, 300)
     world.records.load(TENANT, {"r9999": {"price": 10, "group": "g", "version": 1}})
@@ -360,7 +361,7 @@ def test_a_walk_goes_on_through_long_stretches_without_a_match() -> None:
 
 
 def test_a_deployment_without_a_source_refuses() -> None:
-    world = replace(memory_world(), query=None, uploads=None)  # type: ignore[arg-type]  # less than the in-memory world
+    world = replace(walking_world(), query=None, uploads=None)  # type: ignore[arg-type]  # less than the in-memory world
     with pytest.raises(Unprocessable, match="no source"):
         ask(world, query=PRICED)
     with pytest.raises(Unprocessable, match="no uploads"):
@@ -369,7 +370,7 @@ def test_a_deployment_without_a_source_refuses() -> None:
 
 def test_a_finished_live_walk_does_not_begin_again_when_its_end_was_not_written() -> None:
     """Its length was noted; what comes later is another job's."""
-    world = memory_world(limits=Limits(chunk_size=10))
+    world = walking_world(limits=Limits(chunk_size=10))
     grouped(world, 25)
     job = made(world, query=GROUP, traversal="live")
     run_next(replace(world, store=_NoEnd(world.store)), Lane.BULK)
@@ -396,7 +397,7 @@ class _NoEnd(MemoryStore):
 
 
 def test_cancel_and_retry_of_a_live_walk() -> None:
-    world = memory_world(limits=Limits(chunk_size=10))
+    world = walking_world(limits=Limits(chunk_size=10))
     ids = grouped(world, 30)
     world.records.load(TENANT, {ids[2]: {"price": "no number", "group": "g", "version": 1}})
     job = made(world, query=GROUP, traversal="live", tolerated_failure_percent=0)

@@ -142,7 +142,7 @@ def _new_job(
         query=None if selection.query is None else selection.query.to_json(),
         traversal=selection.traversal,
         total=selection.known,
-        duplicates=request.duplicates,
+        duplicates=request.duplicates + selection.duplicates,
         tolerated_failure_percent=request.tolerated_failure_percent,
         labels=request.labels,
         notify=request.notify,

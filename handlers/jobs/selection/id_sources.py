@@ -48,7 +48,7 @@ def source_of(world: World, job: Job) -> Source:
     """Raises JobFailed when this deployment can't walk such a job."""
     if job.payload is not None:
         return StoredIds(world.payloads, job.payload)
-    if job.query is not None:
+    if job.ids is None and job.query is not None:
         return QueriedIds(query_port(world), job.tenant, filter_of(job.query))
     return InlineIds(job.ids or ())
 
@@ -199,6 +199,11 @@ def upload_ids(
     return parse_ids(
         _blocks(world, upload, look), upload, max_bytes=world.limits.max_expanded_bytes
     )
+
+
+def first_block(world: World, upload: Upload) -> bytes:
+    """A file of at most one block, whole. One call. Raises JobFailed (it is gone), Transient."""
+    return _read(_upload_store(world), upload, 0)
 
 
 def _blocks(world: World, upload: Upload, look: Callable[[], None]) -> Iterator[bytes]:

@@ -77,7 +77,7 @@ def preview(world: World, tenant: str, request: Accepted) -> Preview:
         lane=lane_for(selection.known, world.limits),
         count=number,
         exact=count is not None and count.exact,
-        duplicates=request.duplicates,
+        duplicates=request.duplicates + selection.duplicates,
         sample=sample,
         traversal=selection.traversal,
         why=selection.why,
@@ -88,14 +88,15 @@ def preview(world: World, tenant: str, request: Accepted) -> Preview:
 def _looked_at(
     world: World, tenant: str, selection: Selection
 ) -> tuple[Count | None, tuple[str, ...]]:
+    if selection.ids is not None:
+        return Count(len(selection.ids), exact=True), selection.ids[:SAMPLE]
     if selection.upload is not None:
         return None, _first_of_upload(world, selection.upload)
     if selection.query is not None:
         return _count(world, tenant, selection.query), _first_of_query(
             world, tenant, selection.query
         )
-    ids = selection.ids or ()
-    return Count(len(ids), exact=True), ids[:SAMPLE]
+    return Count(0, exact=True), ()
 
 
 def _first_of_upload(world: World, upload: Upload) -> tuple[str, ...]:

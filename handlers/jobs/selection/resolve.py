@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
 from ..storage.transaction import retry_transient
 from ..words.exact_json import exact_loads
-from ..words.job import Lane
+from ..words.job import Lane, Traversal
 from ..words.upload import Format, Upload, UploadForm
+from .bounded_look import few_by_query, few_in_upload
 from .request import Unprocessable
 from .traversal import UnsafeTraversal, choose_traversal
 
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..words.filters import Filter
-    from ..words.job import Traversal
     from ..words.limits import Limits
     from ..words.ports import Stored, UploadAddress, World
+    from .bounded_look import Few
     from .request import Accepted
 
 UPLOADS: Final = "uploads"
@@ -28,7 +29,7 @@ UPLOADS: Final = "uploads"
 
 @dataclass(frozen=True)
 class Selection:
-    """One of ids, upload and query."""
+    """Ids, an upload or a query; also the ids of an upload or a query over few records."""
 
     ids: tuple[str, ...] | None = None
     upload: Upload | None = None
@@ -36,6 +37,8 @@ class Selection:
     traversal: Traversal | None = None
     why: str = ""
     """Why that traversal."""
+    duplicates: int = 0
+    """Repeats in a file whose ids are known."""
 
     @property
     def known(self) -> int | None:
@@ -46,10 +49,26 @@ class Selection:
 def select(world: World, tenant: str, request: Accepted) -> Selection:
     """Raises Unprocessable, Transient."""
     if request.upload_id is not None:
-        return Selection(upload=_uploaded(world, tenant, request.upload_id))
+        upload = _uploaded(world, tenant, request.upload_id)
+        return _fixed(world, Selection(upload=upload), few_in_upload(world, upload))
     if request.query is not None:
-        return _queried(world, request, request.query)
+        selection = _queried(world, request, request.query)
+        return _fixed(world, selection, few_by_query(world, tenant, request.query))
     return Selection(ids=request.ids)
+
+
+def _fixed(world: World, selection: Selection, few: Few | None) -> Selection:
+    """The selection with its ids, if there are few: the job is small then."""
+    if few is None:
+        return selection
+    most = world.limits.small_max_items
+    return replace(
+        selection,
+        ids=few.ids,
+        duplicates=few.duplicates,
+        traversal=None if selection.query is None else Traversal.SNAPSHOT,
+        why=f"at most {most} records: their ids were fixed when the job was created",
+    )
 
 
 def check_address(world: World, request: Accepted) -> None:

@@ -101,7 +101,7 @@ class Job(BaseModel):
     """One sentence for people about the state; empty when there is nothing to add."""
 
     ids: tuple[str, ...] | None = None
-    """The record ids, when they fit inline."""
+    """The record ids, when they fit inline; also of a query or file over few records."""
     payload: str | None = None
     """The name of the stored id list, when they do not."""
     upload: Upload | None = None
@@ -173,7 +173,7 @@ class Job(BaseModel):
     def unprepared(self) -> bool:
         """Its id list has to be written before it can be walked."""
         made_first = self.upload is not None or self.traversal is Traversal.SNAPSHOT
-        return made_first and self.payload is None
+        return made_first and self.payload is None and self.ids is None
 
     @property
     def walked_to_its_end(self) -> bool:

@@ -166,7 +166,14 @@ class Limits(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     small_max_items: int = Field(default=100, ge=1)
-    """Known items up to this many go to the small lane."""
+    """A job over at most this many records is a small one."""
+    look_calls: int = Field(default=3, ge=0, le=3)
+    """Calls by which a creation looks whether a query or a file is over few records; 0: it never
+    looks, and each is a bulk job."""
+    look_bytes: int = Field(default=64 * 1024, ge=1, le=PAYLOAD_BLOCK)
+    """The largest file that a creation looks into, as it is stored and decompressed."""
+    look_ms: int = Field(default=500, ge=0, le=5_000)
+    """The time after which a creation makes no further call to look."""
     chunk_size: int = Field(default=MAX_CHUNK, ge=1, le=MAX_CHUNK)
     max_inline_ids: int = Field(default=MAX_INLINE_IDS, ge=1)
     """Ids in one request; its body is limited by ``MAX_BODY_BYTES``, whatever this says."""
