@@ -92,11 +92,9 @@ def _looked_at(
         return Count(len(selection.ids), exact=True), selection.ids[:SAMPLE]
     if selection.upload is not None:
         return None, _first_of_upload(world, selection.upload)
-    if selection.query is not None:
-        return _count(world, tenant, selection.query), _first_of_query(
-            world, tenant, selection.query
-        )
-    return Count(0, exact=True), ()
+    query = selection.query
+    assert query is not None, "a request has ids, a file or a query"
+    return _count(world, tenant, query), _first_of_query(world, tenant, query)
 
 
 def _first_of_upload(world: World, upload: Upload) -> tuple[str, ...]:
