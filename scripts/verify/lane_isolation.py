@@ -220,6 +220,25 @@ def against_slo(dwell: Dwell, slo: int) -> Information:
     )
 
 
+def waits_less(seen: Run) -> Expectation:
+    """Small jobs against the bulk jobs that stood in line while they came: in one queue a small job
+    waits as long as the line before it."""
+    start, _ = seen.window
+    line = [
+        row.started_at - row.created_at
+        for row in (ran.row for ran in seen.bulk)
+        if row.started_at is not None and row.started_at > start
+    ]
+    small = dwell_of_small(seen)
+    theirs = Dwell.of(line).p50 if line else 0
+    return Expectation.of(
+        "p50 wait of the bulk jobs in line, against the small jobs' p95",
+        expected=f"at least {GAIN} x",
+        saw=f"{ratio(theirs, small.p95)} x: {theirs} ms, {small.p95} ms",
+        ok=theirs >= GAIN * small.p95,
+    )
+
+
 def ratio(of: int, to: int) -> str:
     return f"{of / max(to, 1):.1f}"
 

@@ -10,14 +10,13 @@ import pytest
 
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.states import State
-from scripts.demo.report import gain, shared_queue
 from scripts.load.drive import Run
 from scripts.load.ledger import JobRow
 from scripts.load.measures import Arrival, fifo_dwells
 from scripts.load.plan import Planned
 from scripts.load.truth import Ran
 from scripts.verify.framework import Expectation
-from scripts.verify.lane_isolation import bulk_was_busy, dwell_of_small, overtook
+from scripts.verify.lane_isolation import bulk_was_busy, overtook, waits_less
 
 SLOTS = 2
 BULK = [Arrival(f"b{n:02}", n * 50, 2500) for n in range(22)]
@@ -67,8 +66,7 @@ def one_queue(slow: float = 1) -> Run:
 
 
 def judged(seen: Run, slots: int) -> Sequence[Expectation]:
-    shared = shared_queue(seen, 2 * SLOTS)
-    return [*overtook(seen, slots), gain(dwell_of_small(seen), shared)]
+    return [*overtook(seen, slots), waits_less(seen)]
 
 
 SPEEDS = [0.05, 1, 40]
