@@ -1,4 +1,4 @@
-"""Records, and what an operation may answer for one."""
+"""Records, operations, and the outcomes that an operation can have for a record."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ class Operation:
     writes: Callable[[Any], frozenset[str]]
     """The fields it may write, given its parameters."""
     sinks: tuple[str, ...] = ()
-    """What has to hear of changed records, where a deployment has such a sink."""
+    """The sinks that must receive changed records, where a deployment has them."""
     description: str = ""
     missing: Outcome = Skip("no such record")
-    """What becomes of an id that has no record."""
+    """The outcome of an id that has no record."""
 
 
 Operations: TypeAlias = Mapping[str, Operation]
