@@ -25,8 +25,8 @@ def with_all_shards(world: World) -> World:
 
 
 def recording_shards(world: World) -> World:
-    """The same for a run of recovery, which notes how many its deployment has. Never raises: what
-    cannot be read or written now is the next run's."""
+    """The same for a run of recovery, which also notes its deployment's number. Never raises: the
+    next run notes what this one could not."""
     try:
         noted = _noted(world)
         if noted < world.due_shards:
