@@ -21,7 +21,7 @@ from ..storage.transaction import Rejected, Transaction, execute, retry_transien
 from ..transitions.conditions import LEASE, owns_lease
 from ..transitions.enqueue import dispatch_again
 from ..transitions.finish import Ending
-from ..transitions.quotas import NOBODY_HELD
+from ..transitions.quotas import NONE_HELD
 from ..words.errors import OutcomeUnknown, Refused, Transient, Undecodable
 from ..words.job import EndReason, Job, Lane
 from ..words.messages import Message, group_of
@@ -237,7 +237,7 @@ class Recovery:
             update = Update(
                 found.key,
                 remove=control_table.NOT_DUE,
-                when=(Equals(Index.DUE.sk, at), *NOBODY_HELD),
+                when=(Equals(Index.DUE.sk, at), *NONE_HELD),
             )
         try:
             self.world.store.transact("look_again", [update])
