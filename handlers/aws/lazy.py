@@ -35,8 +35,8 @@ class LazyListener:
 
     make: Callable[[], Listener]
 
-    def tell(self, event: JobEvent) -> None:
-        self._listener.tell(event)
+    def deliver_event(self, event: JobEvent) -> None:
+        self._listener.deliver_event(event)
 
     @cached_property
     def _listener(self) -> Listener:

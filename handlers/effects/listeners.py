@@ -31,7 +31,7 @@ class BusListener:
     runtime: Runtime
     _until: int = field(default=0, init=False)
 
-    def tell(self, event: JobEvent) -> None:
+    def deliver_event(self, event: JobEvent) -> None:
         if self.runtime.now() < self._until:
             raise NotAsked("the bus failed a moment ago")
         try:
@@ -53,7 +53,7 @@ class AddressListener:
     """For development: loopback is allowed, and http."""
     ask: Resolve = resolve
 
-    def tell(self, event: JobEvent) -> None:
+    def deliver_event(self, event: JobEvent) -> None:
         hook = Webhook(
             event.to or "", self.secret, self.runtime, loopback=self.loopback, ask=self.ask
         )

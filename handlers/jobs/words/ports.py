@@ -222,7 +222,7 @@ class Sink(Protocol):
 
 
 class Listener(Protocol):
-    def tell(self, event: JobEvent) -> None:
+    def deliver_event(self, event: JobEvent) -> None:
         """Hand over a job's event; the same event can come again. Raises Transient (NotAsked: this
         counts as no try), NotTaken (refused for good)."""
 
