@@ -29,7 +29,7 @@ class Unfinished(FairlaneError):
 
 
 class ItemOutcome(StrEnum):
-    """What can be listed. The others were changed as asked; nobody writes them down."""
+    """The outcomes that can be listed. Records changed as asked are not written down one by one."""
 
     FAILED = "failed"
     SKIPPED = "skipped"
