@@ -65,7 +65,7 @@ def index_body(schema: RecordSchema) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """The kinds a team's own table may hold that JSON does not know."""
+    """The value without the types that a team's own table may hold and JSON does not know."""
     if isinstance(value, _BYTES):
         raw: Any = value
         return base64.b64encode(bytes(raw)).decode()

@@ -1,4 +1,4 @@
-"""Those who hear of jobs: the deployment's event bus, and the address that a request named."""
+"""The listeners of jobs: the deployment's event bus, and the address that a request named."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..jobs.words.ports import Runtime
 
 REST: Final = 5_000
-"""ms for which a bus that failed is not asked again: who tells it has a job to run."""
+"""ms for which a bus that failed is not asked again: the worker that delivers has a job to run."""
 
 
 @dataclass
