@@ -33,7 +33,7 @@ class Kept(Exception):
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Run every message of the batch. Each decides for itself; none takes another with it."""
+    """Run every message of the batch. Each has its own decision; none fails another."""
 
     def run(record: SQSRecord) -> None:
         _run(record, context)
