@@ -4,7 +4,7 @@ import gc
 import os
 
 if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
-    # Nothing that a start makes is garbage, and looking for some takes a quarter of a cold start.
+    # A start makes no garbage, and looking for some takes a quarter of a cold start.
     # The entrypoint switches it on again: cold_start.done.
     gc.disable()
     # Pydantic would read the metadata of every installed package for plugins, and there are none.

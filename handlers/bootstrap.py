@@ -200,7 +200,7 @@ def _search_query(settings: WorkSettings, schema: RecordSchema, connections: int
     from .aws.search_query import RawNumbers, SearchQuery  # noqa: PLC0415  see sinks_of
 
     effects = settings.effects
-    url = effects.search_url or ""  # the settings insist on one
+    url = effects.search_url or ""  # WorkSettings requires one
     client = _search_client(url, effects.search_region, connections, RawNumbers())
     return SearchQuery(client, effects.search_index, schema, settings.query.order_field)
 

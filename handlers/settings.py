@@ -195,7 +195,7 @@ MAX_PRINCIPALS_BYTES: Final = 2048
 
 
 class CallerSettings(Environment):
-    """How the API knows its callers."""
+    """The settings by which the API knows its callers."""
 
     caller_auth: Literal["token", "iam"] = "token"
     """token: the tenant that the authorizer found in a token. iam: the tenant of the principal that

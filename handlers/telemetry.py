@@ -153,5 +153,5 @@ class EmfTelemetry:
         return metrics.serialize_metric_set()
 
     def _failed(self, what: str, error: Exception) -> None:
-        with suppress(Exception):  # nowhere is left to tell it
+        with suppress(Exception):  # there is no other place to log it
             _write(self.logger, "telemetry_failed", {"about": what, "error": error})

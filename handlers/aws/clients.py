@@ -1,4 +1,4 @@
-"""How clients wait and retry."""
+"""The configuration of AWS clients: time-outs and retries."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def writing(
             invalid = Reason(Why.INVALID, message=str(error))
             raise Refused([invalid if suspect else None for suspect in suspects]) from error
         if meaning in {Meaning.LOST, Meaning.IN_PROGRESS} or (meaning and may_have_retried):
-            # Refused the second time it was sent: the first may be what refused it.
+            # A retry was refused: the first try may have been written, and be the reason.
             raise OutcomeUnknown(str(error)) from error
         if meaning in {Meaning.CONDITION, Meaning.CONFLICT}:
             why = Why.CONDITION if meaning is Meaning.CONDITION else Why.CONFLICT

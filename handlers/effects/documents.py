@@ -20,8 +20,8 @@ _BYTES: Final = (Binary, bytes, bytearray)
 
 
 def document_id(tenant: str, record_id: str) -> str:
-    """One for each tenant and record id, whatever characters they hold; fits OpenSearch's 512
-    bytes, which the two together need not."""
+    """The document's id, one for each tenant and record id, whatever characters they hold. It is a
+    hash, since the two together may exceed OpenSearch's 512 bytes."""
     return hashlib.sha256(f"{len(tenant)}:{tenant}{record_id}".encode()).hexdigest()
 
 

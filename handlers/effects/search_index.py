@@ -38,7 +38,7 @@ MAX_VERSION: Final = 2**63 - 1
 VERSIONED: Final = "external_gte"
 
 RETRY_AFTER: Final = "retry_after"
-"""Where ``search_client`` puts the header of a refused request in the error's info."""
+"""The key of the error's info under which ``search_client`` puts a refused request's header."""
 
 NOT_THE_RECORDS: Final = frozenset(
     {"index_not_found_exception", "cluster_block_exception", "security_exception"}
@@ -92,7 +92,7 @@ class SearchIndex:
 
     def _send(self, actions: Sequence[_Action], result: _Result) -> None:
         body = b"".join(action.lines for action in actions)
-        # The index stands in the path, where permissions can name it.
+        # The index is in the path, so that permissions can name it.
         answer = self._ask(lambda: self.client.bulk(body=body, index=self.index))
         for action, item in zip(actions, answer["items"], strict=True):
             [(verb, said)] = item.items()

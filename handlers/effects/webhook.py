@@ -135,7 +135,7 @@ class Webhook:
 
 
 def _within(seconds: float, send: Callable[[], _Reply]) -> _Reply:
-    """What ``send`` returns or raises, if it does so in time. Raises Transient otherwise.
+    """The reply of ``send``, or its error, if it comes in time. Raises Transient otherwise.
 
     The client's own time-out counts from byte to byte: a server that sends one now and then would
     hold its caller for ever. The thread that is left behind ends with its connection.

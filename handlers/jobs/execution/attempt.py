@@ -140,7 +140,7 @@ class _Attempt:
                 return self._lost(job)
             job = result.job
         if not isinstance(result, LoopEnd) or job.effects_open or job.effects_parked:
-            # The checkpoint, or how many effects are still open, is only known to the store.
+            # Only the store knows the checkpoint and how many effects are still open.
             now = self._read_if_mine(job)
             if now is None:
                 return self._lost(job)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .stopping import StopReason
 
 MAX_TRIES: Final = 500
-"""How often one chunk is tried; a record is failed long before that."""
+"""How often one chunk is tried; a record that keeps changing is failed long before that."""
 MAX_REPLANS: Final = 3
 """How often a record that another writer keeps changing is planned again before it is failed."""
 
@@ -178,7 +178,7 @@ class ChunkLoop:
 
     def _split(self, job: Job, entries: Sequence[Entry], plans: dict[str, Plan]) -> Job:
         if len(entries) == 1:
-            # Not the record's write, so trying again is all that is left.
+            # The record's write is not to blame, so only a later try can help.
             raise Transient("the store refuses the checkpoint")
         half = len(entries) // 2
         job = self._commit_in_pieces(job, entries[:half], plans)

@@ -1,4 +1,4 @@
-"""What a delivery leads to, as values: an attempt to run, or a decision about its message."""
+"""The results of a delivery, as values: an attempt to run, or a decision about its message."""
 
 from __future__ import annotations
 

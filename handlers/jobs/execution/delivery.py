@@ -1,4 +1,4 @@
-"""What a delivered message finds: questions whose order is the protocol, the same in both lanes.
+"""The questions about a delivered message. Their order is the protocol, the same in both lanes.
 
 Is it a message, is there a job, is it finished, whose is the subject, is a worker running it, and
 only then: begin. The answer is a value; ``worker.on_message`` acts on it.

@@ -72,7 +72,7 @@ class Prefetch:
 
 
 class _Reading:
-    """One chunk being read."""
+    """A chunk that is being read in a thread."""
 
     def __init__(
         self, read: Callable[[IdCursor], Chunk], cursor: IdCursor, before: _Reading | None

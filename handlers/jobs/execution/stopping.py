@@ -34,7 +34,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True)
 class Worker:
-    """What the rules need to know of the process they run in."""
+    """The process that runs the attempt, as far as the rules need to know it."""
 
     name: str
     """Unique per delivery: an attempt whose beginning got no reply is known by it."""

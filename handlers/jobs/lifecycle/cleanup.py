@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def clean_up(world: World, job: Job) -> None:
-    """Delete a finished job's id list and note that nothing is left. Safe to repeat.
+    """Delete a finished job's id list and mark the job as cleaned up. Safe to repeat.
 
     Raises Transient: then the job stays marked for clean-up, and its message must stay.
     """

@@ -1,5 +1,5 @@
-"""What to do with a dead letter. A message in a dead-letter queue is only a pointer too: its job
-says whether there is anything left to do."""
+"""Redriving dead letters. A message in a dead-letter queue is only a pointer, too: the state of its
+job decides what is left to do."""
 
 from __future__ import annotations
 

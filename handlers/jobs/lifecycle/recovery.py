@@ -55,7 +55,7 @@ class Recovery:
     def run(self) -> dict[str, int]:
         """Do every step; returns how many items each handled. Never raises for one bad item."""
         report_backlog(self.world)
-        # What waits for places outside comes last: a sink that hangs uses up the whole run.
+        # Steps that call places outside come last: a sink that hangs uses up the whole run.
         steps = {
             control_table.DISPATCH: self._dispatch,
             control_table.LEASE: self._lease,
@@ -170,7 +170,7 @@ class Recovery:
             set={Index.DUE.sk: world.runtime.now() + ms(world.timing.lost_after)},
             when=(*owns_lease(job), Equals(Index.DUE.sk, item[Index.DUE.sk])),
         )
-        # Admitting it has moved that time already.
+        # An admission has moved the due time already.
         with suppress(Rejected):
             execute(world, Transaction("look_later", {LEASE: later}))
         return admitted > 0

@@ -232,12 +232,12 @@ class _Submission:
     def _subject_refused(self, reason: Reason) -> SubmitResult | Rejected:
         lease = Lease(fence=0) if reason.item is None else lease_of(reason.item)
         if lease.job_id is None:
-            # Free, but its fence is past our clock.
+            # The subject is free, but its fence is past this process's clock.
             fence = first_fence(self.world, lease)
             self.job = self.job.model_copy(update={"fence": fence})
             return self._create()
         if lease.job_id == self.job.id:
-            return Created(self._queued())  # our own write, met by a retry of the client library
+            return Created(self._queued())  # its own write, met by a retry of the client library
         return self._holder(lease, lease.job_id)
 
     def _holder(self, lease: Lease, holder_id: str) -> SubmitResult | Rejected:
@@ -269,7 +269,7 @@ class _Submission:
         fence = first_fence(self.world, lease)
         self.job = self.job.model_copy(update={"fence": fence})
         queued = self._queued()
-        # Also if the write turns out to be ours only later: see _subject_refused.
+        # Set before the write: _subject_refused may find later that the write was this one's.
         self.dead = holder
         result = self._try(queued, take_over(self.world, queued, lease, holder))
         if isinstance(result, Created):

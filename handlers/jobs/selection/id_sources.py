@@ -163,7 +163,7 @@ class QueriedIds:
         page = self._query.page(self._tenant, self._filter, after, QUERY_PAGE)
         self._waiting = [Entry(found.id, found.cursor) for found in page.found]
         if self._waiting and page.next is not None:
-            # What the source looked through after the last match need not be looked through again.
+            # The next page goes on after the last record looked through, not after the last match.
             self._waiting[-1] = Entry(self._waiting[-1].id, page.next)
         self._next = page.next
 

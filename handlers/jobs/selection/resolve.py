@@ -28,7 +28,7 @@ UPLOADS: Final = "uploads"
 
 @dataclass(frozen=True)
 class Selection:
-    """One of ids, upload and query."""
+    """The records that a request selects: one of ids, upload and query is set."""
 
     ids: tuple[str, ...] | None = None
     upload: Upload | None = None

@@ -65,7 +65,7 @@ def _bounded(blocks: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
 
 
 def _expanded(blocks: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
-    """What a gzip file of one or more members holds, in bounded steps."""
+    """The content of a gzip file of one or more members, in bounded steps."""
     return _bounded(_members(blocks), max_bytes)
 
 

@@ -1,4 +1,4 @@
-"""How many shards of the due index recovery looks at: as many as the deployment ever had.
+"""The number of due-index shards that recovery looks at: as many as the deployment ever had.
 
 A row stays in the shard it was written to, also when the deployment has fewer shards later.
 """

@@ -79,7 +79,7 @@ def body_bytes(body: str) -> int:
 
 @dataclass(frozen=True)
 class Layer:
-    """One place a request or its job has to get through."""
+    """A place that a request or its job has to get through, with its limit."""
 
     name: str
     limit: int

@@ -63,7 +63,8 @@ Fields: TypeAlias = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Operation:
-    """What a job does to one record: a pure function and its parameters' model."""
+    """An operation: the pure function that a job applies to each record, and its parameters'
+    model."""
 
     name: str
     parameters: type[BaseModel]

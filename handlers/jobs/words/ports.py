@@ -1,5 +1,5 @@
-"""What the rules need from the world. Each port has an AWS and an in-memory implementation,
-and both pass the same contract suite (``tests/contract``).
+"""The ports: what the rules need from outside. Each port has an AWS and an in-memory
+implementation, and both pass the same contract suite (``tests/contract``).
 
 All times are UTC epoch milliseconds; all durations are milliseconds unless the name says seconds.
 """
