@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..words.job import Lease
     from ..words.ports import World
 
-MAX_LOOKS: Final = 8
+MAX_TRIES: Final = 8
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _act_on_current(
     world: World, tenant: str, job_id: str, act: Callable[[World, Job], Answer]
 ) -> Answer:
     """Act on the job as it is; read it and act again when it was moved meanwhile."""
-    for _ in range(MAX_LOOKS):
+    for _ in range(MAX_TRIES):
         job = find(world, tenant, job_id)
         if job is None:
             return NoSuchJob()

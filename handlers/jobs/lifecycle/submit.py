@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..words.errors import Reason
     from ..words.ports import World
 
-MAX_LOOKS: Final = 8
+MAX_TRIES: Final = 8
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class _Submission:
 
     def run(self) -> SubmitResult:
         result = self._create()
-        for _ in range(MAX_LOOKS):
+        for _ in range(MAX_TRIES):
             if not isinstance(result, Rejected):
                 return result
             result = self._answer(result)
