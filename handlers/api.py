@@ -40,7 +40,7 @@ SERVICE: Final = "api"
 app = APIGatewayRestResolver()
 
 
-# What a route rarely needs is imported by the route: a function starts with what most need.
+# A route itself imports what only it needs: the function starts with what most routes need.
 
 
 @app.post("/v1/jobs")
@@ -218,7 +218,7 @@ def _done(act: Act, tenant: str, job_id: str) -> Response[str]:
 
 
 def _job(job_id: str) -> Job:
-    """The caller's job; somebody else's is none."""
+    """The caller's job. Raises Problem when there is none; another tenant's job is none."""
     tenant = _tenant(Scope.READ)
     job = control.find(_world(), tenant, job_id) if is_job_id(job_id) else None
     if job is None:

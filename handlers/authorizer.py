@@ -1,4 +1,4 @@
-"""Who calls: turns the bearer token of a request into the tenant it acts for.
+"""The authorizer: turns the bearer token of a request into the tenant it acts for.
 
 An API Gateway Lambda authorizer of type TOKEN. The tenant comes from a verified token and from
 nothing else; the API reads it at ``requestContext.authorizer``, with the scopes the token grants.
@@ -23,7 +23,7 @@ from .telemetry import log_line, logger_of
 ALGORITHMS: Final = ("RS256", "ES256")
 SCOPE_CLAIMS: Final = ("scope", "scp")
 OURS: Final = "jobs:"
-"""How our scopes begin; the API has no use for others, and the context is not for them."""
+"""The prefix of Fairlane's scopes; the API has no use for others, which are left out."""
 REQUIRED: Final = ("exp", "iss", "aud")
 MAX_SCOPES: Final = 20
 
@@ -59,7 +59,7 @@ class Caller:
     principal: str
     """The token's subject, or the tenant if it names none."""
     scopes: str = ""
-    """Ours, with a space between two."""
+    """Fairlane's scopes of the token, with a space between two."""
 
 
 class Verifier:
@@ -75,7 +75,8 @@ class Verifier:
         )
 
     def caller(self, header: str) -> Caller:
-        """Who the value of an Authorization header speaks for. Raises BadToken, KeysUnavailable."""
+        """The caller of a request by the value of its Authorization header. Raises BadToken,
+        KeysUnavailable."""
         claims = self._claims(_bearer(header))
         tenant = _tenant(claims.get(self._settings.auth_tenant_claim))
         claim = self._settings.auth_scope_claim
@@ -96,7 +97,7 @@ class Verifier:
             )
         except (BadToken, KeysUnavailable):
             raise
-        # Whatever trips the parser is a bad token: some of its errors are plain ValueErrors.
+        # A token that the parser fails on is a bad one: some of its errors are plain ValueErrors.
         except Exception as error:
             raise BadToken(f"{type(error).__name__}: {error}") from error
 
@@ -113,7 +114,7 @@ class Verifier:
 
 
 def _key_name(header: dict[str, Any]) -> str:
-    # Before any look at the key set: nobody makes us read it with such a token.
+    # Checked before the key set is read: such a token must not cause a read.
     if header.get("alg") not in ALGORITHMS:
         raise BadToken(f"algorithm {header.get('alg')!r}")
     name = header.get("kid")
@@ -141,7 +142,7 @@ def _tenant(claim: object) -> str:
 
 
 def _scopes(claims: Mapping[str, object], names: Sequence[str]) -> str:
-    """What the first of these claims grants; a claim of another kind grants nothing."""
+    """The scopes that the first of these claims grants; a claim of another type grants nothing."""
     given = next((claims[name] for name in names if name in claims), None)
     words = given.split() if isinstance(given, str) else given if isinstance(given, list) else ()
     known = {word for word in words if isinstance(word, str) and word.startswith(OURS)}

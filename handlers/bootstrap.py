@@ -16,13 +16,12 @@ from .aws.lane_queue import SqsLaneQueue
 from .aws.lazy import LazyListener, LazyQuery, LazySink
 from .aws.record_store import DynamoRecordStore
 from .aws.runtime import SystemRuntime
-from .jobs.words.event import ADDRESS
-from .jobs.words.event import EVENT_BUS as JOBS_BUS
+from .jobs.words.event import ADDRESS, EVENT_BUS
 from .jobs.words.job import Lane
 from .jobs.words.ports import World
 from .jobs.words.record_schema import RecordSchema
 from .operations import all_operations
-from .operations.registry import EVENT_BUS, SEARCH_INDEX, WEBHOOK
+from .operations.registry import EVENT_BUS_SINK, SEARCH_INDEX, WEBHOOK
 from .settings import WorkSettings
 from .telemetry import EmfTelemetry
 
@@ -60,14 +59,14 @@ def world(
     """Every port on AWS, as this process's environment says.
 
     service: the deployed part's name in logs. long_poll, connections: see ``aws.clients.config``.
-    addresses: calls the addresses that requests name.
+    addresses: with the listener that calls the addresses named in requests.
     """
     settings = work_settings()
     telemetry = EmfTelemetry(namespace=settings.metrics_namespace, service=service)
     made = make_world(settings, telemetry, long_poll=long_poll, connections=connections)
     if addresses and settings.effects.notify:
-        told = LazyListener(lambda: _address_listener(settings.effects, made.runtime))
-        made = replace(made, listeners={**made.listeners, ADDRESS: told})
+        address = LazyListener(lambda: _address_listener(settings.effects, made.runtime))
+        made = replace(made, listeners={**made.listeners, ADDRESS: address})
     return made
 
 
@@ -111,8 +110,8 @@ def make_world(
 def sinks_of(
     settings: EffectSettings, schema: RecordSchema, runtime: Runtime, *, connections: int = 10
 ) -> Mapping[str, Sink]:
-    """The sinks of a deployment by the name operations call them by. What one needs is imported
-    and made when it first has to deliver: most processes that know of it never do."""
+    """The sinks of a deployment, by the names that operations use. A sink's client is imported and
+    made when the sink first delivers: most processes never do."""
     url, hook, bus = settings.search_url, settings.webhook_url, settings.event_bus
     sinks: dict[str, Sink] = {}
     if url is not None:
@@ -122,13 +121,13 @@ def sinks_of(
     if hook is not None:
         sinks[WEBHOOK] = LazySink(lambda: _webhook(hook, settings, runtime))
     if bus is not None:
-        sinks[EVENT_BUS] = LazySink(lambda: _event_bus(bus))
+        sinks[EVENT_BUS_SINK] = LazySink(lambda: _event_bus(bus))
     return sinks
 
 
 def _listeners(settings: EffectSettings, runtime: Runtime) -> Mapping[str, Listener]:
     bus = settings.event_bus
-    return {} if bus is None else {JOBS_BUS: LazyListener(lambda: _bus_listener(bus, runtime))}
+    return {} if bus is None else {EVENT_BUS: LazyListener(lambda: _bus_listener(bus, runtime))}
 
 
 def _bus_listener(bus: str, runtime: Runtime) -> Listener:
@@ -201,7 +200,7 @@ def _search_query(settings: WorkSettings, schema: RecordSchema, connections: int
     from .aws.search_query import RawNumbers, SearchQuery  # noqa: PLC0415  see sinks_of
 
     effects = settings.effects
-    url = effects.search_url or ""  # the settings insist on one
+    url = effects.search_url or ""  # WorkSettings requires one
     client = _search_client(url, effects.search_region, connections, RawNumbers())
     return SearchQuery(client, effects.search_index, schema, settings.query.order_field)
 

@@ -1,8 +1,8 @@
 """The bulk lane's worker: a process with a few slots (``slots``).
 
-It can be told to end from its first line on. Importing what it works with takes a second, in which
-a signal would otherwise end it in its own way, or be lost: the first process of a container has no
-default for SIGTERM.
+It can be asked to end from its first line on. Its imports take a second, in which a signal would
+otherwise end it in its own way, or be lost: the first process of a container has no default for
+SIGTERM.
 """
 
 from __future__ import annotations

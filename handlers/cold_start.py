@@ -6,6 +6,6 @@ import gc
 
 
 def done() -> None:
-    """Collect garbage from here on, and never look at what the start has made: it stays."""
+    """Collect garbage from here on, but never among the objects made by the start, which stay."""
     gc.freeze()
     gc.enable()

@@ -1,4 +1,4 @@
-"""The recovery Lambda: once a minute, what crashes left behind."""
+"""The recovery Lambda: once a minute, it mends what crashes left behind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RESERVE_MS: Final = 10_000
 
 
 def handler(_event: object, context: LambdaContext) -> dict[str, int]:
-    """One bounded run; returns how many items of each kind it settled."""
+    """One bounded run; returns how many items of each kind it handled."""
 
     def out_of_time() -> bool:
         return context.get_remaining_time_in_millis() < RESERVE_MS

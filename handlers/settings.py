@@ -65,10 +65,10 @@ class EffectSettings(BaseModel):
     search_index: str = "records"
     """Index or alias."""
     search_region: str | None = None
-    """Of the domain, where it is not the workers' own."""
+    """The domain's region, where it is not the workers' own."""
     webhook_url: str | None = Field(default=None, pattern=r"^https?://[^/@\s]+(/\S*)?$")
     webhook_secret_arn: str | None = None
-    """Of a Secrets Manager secret whose whole value signs the requests; or"""
+    """The ARN of a Secrets Manager secret whose whole value signs the requests; or"""
     webhook_secret_parameter: str | None = None
     """the name of an SSM parameter, or"""
     webhook_secret: str | None = Field(default=None, min_length=16)
@@ -76,9 +76,10 @@ class EffectSettings(BaseModel):
     webhook_loopback: bool = False
     """For development: the webhook is on loopback, and may be http."""
     event_bus: str | None = None
-    """Name or ARN of an EventBridge bus: hears of changed records, and of jobs."""
+    """Name or ARN of an EventBridge bus, which receives changed records and the events of jobs."""
     notify: bool = False
-    """A request may name an address that is told of its job, signed with the webhook's secret."""
+    """A request may name an address that receives its job's events, signed with the webhook's
+    secret."""
 
     @model_validator(mode="after")
     def _one_secret(self) -> Self:
@@ -98,7 +99,7 @@ class EffectSettings(BaseModel):
 
 
 class QuerySettings(BaseModel):
-    """Where the records of a query are looked for."""
+    """The source in which the records of a query are found."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", str_min_length=1)
 
@@ -117,7 +118,7 @@ class QuerySettings(BaseModel):
 
 
 class WorkSettings(Environment):
-    """What the API, both workers and recovery need."""
+    """The settings of the API, both workers and recovery."""
 
     control_table: str
     records_table: str
@@ -156,7 +157,7 @@ class WorkSettings(Environment):
 
 
 class AuthSettings(Environment):
-    """What the authorizer needs. The tenant comes from a verified token and nothing else."""
+    """The settings of the authorizer. The tenant comes from a verified token and nothing else."""
 
     auth_jwks_url: str = Field(
         pattern=r"^(https://.+|http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?/.+)$"
@@ -190,15 +191,15 @@ PrincipalArn = Annotated[str, Field(pattern=ROLE_OR_USER)]
 """An IAM role or user."""
 Tenant = Annotated[str, AfterValidator(_tenant)]
 MAX_PRINCIPALS_BYTES: Final = 2048
-"""Of the mapping as JSON: all variables of a function have 4 KB together."""
+"""The size of the mapping as JSON: all variables of a function have 4 KB together."""
 
 
 class CallerSettings(Environment):
-    """How the API knows its callers."""
+    """The settings by which the API knows its callers."""
 
     caller_auth: Literal["token", "iam"] = "token"
-    """token: what the authorizer made of a token. iam: who signed the request, as API Gateway
-    verified it. Neither is ever taken for the other."""
+    """token: the tenant that the authorizer found in a token. iam: the tenant of the principal that
+    signed the request, as API Gateway verified it. Neither is ever accepted for the other."""
     caller_enforce_scopes: bool = True
     """Whether a token needs ``jobs:read`` or ``jobs:write``. For IAM, policies decide that."""
     caller_principals: Annotated[
@@ -206,7 +207,7 @@ class CallerSettings(Environment):
         BeforeValidator(_from_json),
         PlainSerializer(_to_json, when_used="json"),
     ] = Field(default_factory=dict)
-    """For IAM: whose jobs the sessions of a role, or a user, may work on."""
+    """For IAM: the tenant whose jobs the sessions of a role, or a user, may work on."""
 
     @model_validator(mode="after")
     def _principals(self) -> Self:

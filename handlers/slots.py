@@ -1,7 +1,8 @@
-"""What the bulk worker does: a few slots, each taking one message at a time.
+"""The bulk worker's slots, each taking one message at a time.
 
-Asked to end: no slot takes another message, every running job stops at its chunk boundary and
-gives its attempt back, its message is free at once, and the process exits with 0.
+When the process is asked to end, no slot takes another message; every running job stops at its
+chunk boundary and gives its attempt back, its message is visible at once, and the process exits
+with 0.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 SERVICE: Final = "bulk_worker"
 AFTER_ERROR: Final = 1.0
-"""Seconds a slot waits after something went wrong that waiting may mend."""
+"""Seconds a slot waits after an error that may pass."""
 
 LOOK: Final = 0.1
 """Seconds between two looks whether the process was asked to end."""
@@ -56,7 +57,7 @@ class Slot:
     def _next(self) -> None:
         for delivery in self._receive():
             if self.stopping.is_set():
-                self._settle(delivery, KeepMessage("stopping", 0))
+                self._apply_decision(delivery, KeepMessage("stopping", 0))
             else:
                 self._serve(delivery)
 
@@ -73,9 +74,9 @@ class Slot:
         worker = Worker(name, stopping=self.stopping.is_set)
         with self.protection:
             decision = on_message(self.world, delivery, worker)
-        self._settle(delivery, decision)
+        self._apply_decision(delivery, decision)
 
-    def _settle(self, delivery: Delivery, decision: Decision) -> None:
+    def _apply_decision(self, delivery: Delivery, decision: Decision) -> None:
         try:
             apply_decision(self.world.queues[Lane.BULK], delivery, decision)
         except (Transient, OutcomeUnknown, ReceiptExpired) as error:

@@ -33,7 +33,7 @@ class Kept(Exception):
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Run every message of the batch. Each decides for itself; none takes another with it."""
+    """Run every message of the batch. Each has its own decision; none fails another."""
 
     def run(record: SQSRecord) -> None:
         _run(record, context)
@@ -56,11 +56,11 @@ def _run(record: SQSRecord, context: LambdaContext) -> None:
     try:
         decision = on_message(here, delivery, worker)
     except Exception as error:
-        # Powertools only notes that it failed.
+        # Powertools reports that it failed, but does not log why.
         here.telemetry.log("message_crashed", message_id=delivery.message_id, error=error)
         raise
     if isinstance(decision, KeepMessage) or decision.receipt not in {None, delivery.receipt}:
-        # The mapping deletes with the handle it received; a newer one only we know.
+        # The mapping deletes with the handle it received; only the worker knows a newer one.
         try:
             apply_decision(here.queues[Lane.SMALL], delivery, decision)
         except (Transient, ReceiptExpired) as error:

@@ -1,8 +1,8 @@
-"""What operators see: JSON log lines, and metrics as CloudWatch's embedded metric format (EMF).
+"""Telemetry: JSON log lines, and metrics as CloudWatch's embedded metric format (EMF).
 
 Both go to standard output, one JSON object on each line: on Lambda and on ECS (``awslogs``)
 CloudWatch turns EMF lines into metrics only when nothing else stands on them. The names of the
-metrics are ``jobs.measures.Measure``.
+metrics are ``jobs.words.metrics.Metric``.
 """
 
 from __future__ import annotations
@@ -153,5 +153,5 @@ class EmfTelemetry:
         return metrics.serialize_metric_set()
 
     def _failed(self, what: str, error: Exception) -> None:
-        with suppress(Exception):  # nowhere is left to tell it
+        with suppress(Exception):  # there is no other place to log it
             _write(self.logger, "telemetry_failed", {"about": what, "error": error})

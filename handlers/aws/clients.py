@@ -1,4 +1,4 @@
-"""How clients wait and retry."""
+"""The configuration of AWS clients: time-outs and retries."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def config(
     them; the rules retry on top of that. signature: its version, where the SDK's choice is not
     good enough.
     """
-    # Every value is checked where it is made (``jobs.wellformed``, ``jobs.values``); the SDK's own
-    # walk over a hundred writes costs as much as sending them.
+    # Every value is checked where it is made (``storage.validation``, ``words.stored_values``); the
+    # SDK's own walk over a hundred writes costs as much as sending them.
     return Config(
         connect_timeout=CONNECT_TIMEOUT,
         read_timeout=READ_TIMEOUT + (LONGEST_POLL if long_poll else 0),

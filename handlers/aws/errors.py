@@ -1,7 +1,7 @@
-"""What an AWS error means. The one place where botocore's errors become ours.
+"""The meaning of AWS errors. Only here do botocore's errors become Fairlane's.
 
-What is not in the table (no permission, no such table, a malformed request) is a mistake in the
-deployment or the code, and is raised as it is.
+An error that is not in the table (no permission, no such table, a malformed request) is a mistake
+in the deployment or the code, and is raised as it is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Meaning(Enum):
-    """What may be concluded from an error."""
+    """The conclusion that an error allows."""
 
     THROTTLED = auto()
     """Refused for now; nothing happened."""
@@ -40,7 +40,7 @@ class Meaning(Enum):
     LOST = auto()
     """No usable answer; it may have happened."""
     IN_PROGRESS = auto()
-    """An earlier try of the same request is being carried out."""
+    """An earlier try of the same request is being executed."""
     CONFLICT = auto()
     """Another transaction was on the item."""
     CONDITION = auto()
@@ -48,7 +48,7 @@ class Meaning(Enum):
     CANCELLED = auto()
     """A transaction was refused, with reasons by position."""
     INVALID = auto()
-    """The request can never be carried out like this."""
+    """The request can never be executed like this."""
     GONE = auto()
     """No such object."""
     PAST_END = auto()
@@ -128,7 +128,7 @@ _SERVER_FAULT: Final = 500
 
 
 def meaning_of(error: Exception) -> Meaning | None:
-    """None when the error is a mistake rather than an event."""
+    """The error's meaning; None for a mistake in the deployment or the code."""
     if isinstance(error, boto.ClientError):
         return CODES.get(code_of(error)) or _by_status(error)
     if isinstance(error, _UNSENT):
@@ -149,7 +149,7 @@ def _by_status(error: boto.ClientError) -> Meaning | None:
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """For calls that may be repeated at will: what passes by itself is Transient."""
+    """For calls that may be repeated at will: an error that passes by itself is Transient."""
     try:
         yield
     except _RAISED as error:
@@ -163,7 +163,7 @@ def reading() -> Iterator[None]:
 
 @contextmanager
 def sending() -> Iterator[None]:
-    """For calls whose repetition is not the same as one: no answer is OutcomeUnknown."""
+    """For calls that must not be repeated blindly: no answer is OutcomeUnknown."""
     with reading():
         try:
             yield
@@ -211,7 +211,7 @@ def writing(
             invalid = Reason(Why.INVALID, message=str(error))
             raise Refused([invalid if suspect else None for suspect in suspects]) from error
         if meaning in {Meaning.LOST, Meaning.IN_PROGRESS} or (meaning and may_have_retried):
-            # Refused the second time it was sent: the first may be what refused it.
+            # A retry was refused: the first try may have been written, and be the reason.
             raise OutcomeUnknown(str(error)) from error
         if meaning in {Meaning.CONDITION, Meaning.CONFLICT}:
             why = Why.CONDITION if meaning is Meaning.CONDITION else Why.CONFLICT
@@ -235,7 +235,7 @@ def _listed(
     if code == "None":
         return None
     item = entry.get("Item")
-    # A code nobody has heard of must not fail a record for good: it is tried again.
+    # An unknown code must not fail a record for good: it is tried again.
     why = REASONS.get(code, Why.CONFLICT)
     return Reason(why, decode(position, item) if item else None, entry.get("Message") or code)
 

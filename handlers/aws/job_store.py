@@ -191,8 +191,8 @@ def _repeatable(write: Write) -> bool:
 
 
 def _suspects(writes: Sequence[Write]) -> list[bool]:
-    """Which writes can be what makes a transaction too large: the team's records, whose size is
-    not ours, if there are any."""
+    """Which writes can be to blame for a transaction that is too large: the team's records, whose
+    size Fairlane does not choose, if there are any."""
     records = [write.key.table is Table.RECORDS for write in writes]
     return records if any(records) else [True] * len(writes)
 

@@ -70,7 +70,7 @@ class SqsLaneQueue:
             )
 
     def delete(self, receipt: str) -> None:
-        # A handle that is too old to be valid says no less than a success with an old one.
+        # An invalid handle proves as little as a success with an old one.
         with suppress(ReceiptExpired), using_receipt():
             self._client.delete_message(QueueUrl=self._url, ReceiptHandle=receipt)
 

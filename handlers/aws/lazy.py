@@ -1,5 +1,5 @@
-"""Ports that are made when they are first needed: most processes that know of them never are in
-need, and what they import is slow."""
+"""Ports that are made when they are first needed: most processes that have them never need them,
+and their imports are slow."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class LazySink:
 
 @dataclass
 class LazyListener:
-    """``Listener`` that is made when it first has something to hear."""
+    """``Listener`` that is made when it is first needed."""
 
     make: Callable[[], Listener]
 
-    def tell(self, event: JobEvent) -> None:
-        self._listener.tell(event)
+    def deliver_event(self, event: JobEvent) -> None:
+        self._listener.deliver_event(event)
 
     @cached_property
     def _listener(self) -> Listener:

@@ -1,7 +1,7 @@
 """ECS task scale-in protection: a task that works on a job is not chosen for scale-in.
 
-Short and renewed, so that a task that hangs loses it; the endpoint's JSON body is read, because a
-refusal can come with HTTP 200 (ECS agent, task-protection/v1/state). No endpoint is normal: then
+It is short and renewed, so that a task that hangs loses it; the endpoint's JSON body is read, since
+a refusal can come with HTTP 200 (ECS agent, task-protection/v1/state). No endpoint is normal: then
 nothing protects the task, and a stop costs it the rest of one chunk.
 """
 

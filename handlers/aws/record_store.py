@@ -70,8 +70,8 @@ class DynamoRecordStore:
         return self._encoded(self._schema.remove(record, job_id))
 
     def _encoded(self, write: Update | Delete) -> Write:
-        # This may be a chunk that is read ahead. The thread that commits another one is waited for
-        # by the database, and gets the interpreter between two records, not after its 5 ms.
+        # A chunk may be read ahead here while another thread commits, and the database waits for
+        # that thread: it gets the interpreter between two records, not after its 5 ms.
         self._runtime.sleep(0)
         return self._calls.ahead(write)
 

@@ -81,7 +81,7 @@ class SearchQuery:
 
     def count(self, tenant: str, filter_: Filter, at_most: int) -> Count:
         body = exact_json({"query": self._query(tenant, filter_)})
-        # Of each shard: so that there are fewer proves that they were all counted.
+        # Counted in each shard: a smaller count proves that all were counted.
         params = {"terminate_after": at_most + 1}
         answer = self._ask(lambda: self.client.count(body=body, index=self.index, params=params))
         number = int(answer["count"])
@@ -97,7 +97,7 @@ class SearchQuery:
     def _query(self, tenant: str, filter_: Filter) -> dict[str, Any]:
         must: list[Any] = [
             {"term": {self.schema.tenant: tenant}},
-            # Something else that lies in the index is no record.
+            # Any other document in the index is no record.
             {"exists": {"field": self.schema.id}},
         ]
         must_not: list[Any] = []
@@ -119,22 +119,23 @@ class SearchQuery:
         return answer
 
     def _meaning(self, error: TransportError) -> Exception:
-        told = f"{error.error}: {_reason(error.info)}"[:MAX_REASON]
+        reason = f"{error.error}: {_reason(error.info)}"[:MAX_REASON]
         match error.status_code:
             case HTTPStatus.BAD_REQUEST:
-                return QueryRefused(f"the search index does not take the query: {told}")
+                return QueryRefused(f"the search index does not take the query: {reason}")
             case HTTPStatus.NOT_FOUND:
                 return QueryRefused(f"there is no search index {self.index!r}")
             case HTTPStatus.TOO_MANY_REQUESTS:
-                return Transient(told)
+                return Transient(reason)
             case int(status) if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-                return Transient(told)
+                return Transient(reason)
             case _:
                 return error
 
 
 def _add(condition: AnyCondition, must: list[Any], must_not: list[Any]) -> None:
-    """As the index can say it: at least what the filter selects, as far as it is indexed."""
+    """Add the condition as the index can express it: it finds at least what the filter selects, as
+    far as that is indexed."""
     field = condition.field
     match condition:
         case Equality(op="eq", value=value):

@@ -1,7 +1,7 @@
 """Queries over the record table itself: a tenant's records in the order of their ids.
 
 DynamoDB reads every record of the tenant and bills for it, whatever the filter; the answer is
-never old. One call reads a few pages at most, so that whoever walks can be stopped in between.
+never old. One call reads a few pages at most, so that a walk can be stopped in between.
 """
 
 from __future__ import annotations

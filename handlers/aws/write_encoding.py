@@ -48,7 +48,8 @@ class Calls:
         """The attributes of each table's primary key."""
 
     def of(self, write: Write) -> Call:
-        """Raises BadValue for what no store can hold, TypeError for a float and the like."""
+        """The call of a write. Raises BadValue for a value no store can hold, TypeError for a float
+        and the like."""
         if isinstance(write, EncodedUpdate | EncodedDelete) and self._fits(write.call):
             return write.call
         check_key(write.key)
@@ -68,8 +69,8 @@ class Calls:
         return {**place, **parameters, **_ALL_OLD}
 
     def ahead(self, write: Update | Delete) -> Update | Delete:
-        """The same write, knowing its call, so that its transaction is sent the sooner. One that
-        can't be encoded stays what it is, and is refused there."""
+        """The same write with its call made ahead, so that its transaction is sent sooner. A write
+        that can't be encoded is returned as it is, and refused in its transaction."""
         try:
             call = self.of(write)
         except (BadValue, TypeError):
@@ -95,7 +96,7 @@ class Calls:
 
 
 def _check_size(attributes: Item) -> None:
-    """Find the one that is too large, since DynamoDB refuses such a request without saying which.
-    Raises BadValue."""
+    """Raise BadValue for attributes that are too large: DynamoDB refuses such a request without
+    saying which item it was."""
     if (size := size_of(attributes)) > MAX_ITEM_BYTES:
         raise BadValue(f"an item of about {size} bytes; the most is {MAX_ITEM_BYTES}")

@@ -1,1 +1,1 @@
-"""What has to hear of changed records: one file for each kind of place outside."""
+"""The sinks and listeners: one file for each kind of place outside."""

@@ -39,7 +39,7 @@ _NOT_PUBLIC: Final = tuple(
     )
 )
 _UNICAST: Final = IPv6Network("2000::/3")
-"""All that is given out of IPv6; whatever else there is has a meaning of its own."""
+"""The part of IPv6 that is given out; every other address has a special meaning."""
 _NOT_PUBLIC_6: Final = tuple(
     map(
         IPv6Network,
@@ -55,14 +55,14 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
-    """As the system does it. Raises OSError."""
+    """The host's addresses, as the system resolves them. Raises OSError."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 def addresses(host: str, port: int, ask: Resolve, *, loopback: bool) -> Sequence[str]:
-    """The host's addresses, all of them checked: what is connected to has to be one of these, for
-    the next answer for the same name can be another. loopback: allow loopback as well.
+    """The host's addresses, all of them checked. A connection has to go to one of these, since the
+    next answer for the same name can be another. loopback: allow loopback as well.
 
     Raises Transient when there is none, or one that must not be called: a name that points into
     a private network is a mistake or an attack, and either may be over later."""
@@ -126,7 +126,7 @@ def _public(address: IpAddress) -> bool:
 
 
 def _translated(address: IPv6Address) -> IPv4Address | None:
-    """The address it becomes on its way, if it is one of those."""
+    """The IPv4 address that a translating IPv6 address stands for; None for any other address."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     if address in _NAT64:

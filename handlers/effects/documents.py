@@ -20,8 +20,8 @@ _BYTES: Final = (Binary, bytes, bytearray)
 
 
 def document_id(tenant: str, record_id: str) -> str:
-    """One for each tenant and record id, whatever characters they hold; fits OpenSearch's 512
-    bytes, which the two together need not."""
+    """The document's id, one for each tenant and record id, whatever characters they hold. It is a
+    hash, since the two together may exceed OpenSearch's 512 bytes."""
     return hashlib.sha256(f"{len(tenant)}:{tenant}{record_id}".encode()).hexdigest()
 
 
@@ -65,7 +65,7 @@ def index_body(schema: RecordSchema) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """The kinds a team's own table may hold that JSON does not know."""
+    """The value without the types that a team's own table may hold and JSON does not know."""
     if isinstance(value, _BYTES):
         raw: Any = value
         return base64.b64encode(bytes(raw)).decode()

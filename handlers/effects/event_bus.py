@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SOURCE: Final = "fairlane"
 DETAIL_TYPE: Final = "Records Changed"
 FOR_GOOD: Final = frozenset({"InvalidArgument", "MalformedDetail"})
-"""Codes of one entry that say it can never be taken. What else goes wrong with one (EventBridge
-API reference) passes by itself, or when somebody mends the bus or its permissions."""
+"""Codes of one entry that say it can never be taken. Its other errors (EventBridge API
+reference) pass by themselves, or when an operator mends the bus or its permissions."""
 
 
 @dataclass(frozen=True)

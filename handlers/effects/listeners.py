@@ -1,4 +1,4 @@
-"""Those who hear of jobs: the deployment's event bus, and the address that a request named."""
+"""The listeners of jobs: the deployment's event bus, and the address that a request named."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..jobs.words.ports import Runtime
 
 REST: Final = 5_000
-"""ms for which a bus that failed is not asked again: who tells it has a job to run."""
+"""ms for which a bus that failed is not asked again: the worker that delivers has a job to run."""
 
 
 @dataclass
@@ -31,7 +31,7 @@ class BusListener:
     runtime: Runtime
     _until: int = field(default=0, init=False)
 
-    def tell(self, event: JobEvent) -> None:
+    def deliver_event(self, event: JobEvent) -> None:
         if self.runtime.now() < self._until:
             raise NotAsked("the bus failed a moment ago")
         try:
@@ -53,7 +53,7 @@ class AddressListener:
     """For development: loopback is allowed, and http."""
     ask: Resolve = resolve
 
-    def tell(self, event: JobEvent) -> None:
+    def deliver_event(self, event: JobEvent) -> None:
         hook = Webhook(
             event.to or "", self.secret, self.runtime, loopback=self.loopback, ask=self.ask
         )

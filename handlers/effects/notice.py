@@ -1,6 +1,6 @@
-"""What is said of changed records to those who are told, rather than kept in step: which ones, at
-which version, and whether they are gone. Their fields are not in it: who may see them is the
-record table's business, and a notice can be late."""
+"""The notice of changed records, for sinks that are notified rather than kept in step: which
+records, at which version, and whether they are gone. It has none of their fields: the record table
+decides who may see those, and a notice can be late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server says about when to come back."""
+"""The wait that a server asks for by a Retry-After."""
 
 from __future__ import annotations
 

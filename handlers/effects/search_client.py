@@ -23,7 +23,7 @@ BUSY: Final = (429, 503)
 
 
 class Connection(Urllib3HttpConnection):
-    """Keeps what a busy server says about coming back, which the client drops."""
+    """Keeps the Retry-After of a busy server, which the client drops."""
 
     def perform_request(self, *args: Any, **options: Any) -> Any:
         ignore = tuple(options.pop("ignore", ()))
@@ -45,7 +45,7 @@ def search_client(
     connection_class: type[Connection] = Connection,
 ) -> OpenSearch:
     """credentials, region: sign every request (SigV4); without, requests are plain. serializer:
-    of JSON, in place of the client's own."""
+    the one for JSON, in place of the client's own."""
     signer = Urllib3AWSV4SignerAuth(credentials, region, SERVICE) if credentials else None
     return OpenSearch(
         hosts=[url],

@@ -38,12 +38,12 @@ MAX_VERSION: Final = 2**63 - 1
 VERSIONED: Final = "external_gte"
 
 RETRY_AFTER: Final = "retry_after"
-"""Where ``search_client`` puts the header of a refused request in the error's info."""
+"""The key of the error's info under which ``search_client`` puts a refused request's header."""
 
 NOT_THE_RECORDS: Final = frozenset(
     {"index_not_found_exception", "cluster_block_exception", "security_exception"}
 )
-"""Refusals that say nothing of the record: whoever mends the index wants it sent again."""
+"""Refusals that are not about the record: it is sent again, until an operator mends the index."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class SearchIndex:
         )
 
     def _action(self, batch: Batch, sent: Projection, result: _Result) -> _Action | None:
-        """What to ask for; None when nothing has to be, or can be."""
+        """The action for one record; None when nothing has to be sent, or can be."""
         target = {"_id": document_id(batch.tenant, sent.id)}
         if sent.id in batch.instead_of:
             held = batch.instead_of[sent.id]
@@ -92,15 +92,15 @@ class SearchIndex:
 
     def _send(self, actions: Sequence[_Action], result: _Result) -> None:
         body = b"".join(action.lines for action in actions)
-        # The index stands in the path, where permissions can name it.
+        # The index is in the path, so that permissions can name it.
         answer = self._ask(lambda: self.client.bulk(body=body, index=self.index))
         for action, item in zip(actions, answer["items"], strict=True):
             [(verb, said)] = item.items()
             result.take(action.record_id, verb, said)
 
     def _held(self, tenant: str, ids: Sequence[str]) -> Mapping[str, object]:
-        """How to write over what the index holds now, and over nothing newer; None: it holds no
-        document, and remembers the version of a deleted one."""
+        """By id, how to write over the document that the index holds now, and over nothing newer;
+        None: it holds no document, but remembers the version of a deleted one."""
         wanted = [document_id(tenant, id_) for id_ in ids]
         answer = self._ask(
             lambda: self.client.mget(
@@ -120,14 +120,14 @@ class SearchIndex:
         try:
             return call()
         except TransportError as error:
-            raise Transient(_told(error), retry_after_ms=self._asked(error)) from error
+            raise Transient(_error_text(error), retry_after_ms=self._asked(error)) from error
         except OpenSearchException as error:
             raise Transient(str(error)) from error
 
     def _asked(self, error: TransportError) -> int | None:
         info = None if isinstance(error, NotReached) else error.info
-        told = info.get(RETRY_AFTER) if isinstance(info, dict) else None
-        return retry_after_ms(told, self.runtime.now())
+        asked = info.get(RETRY_AFTER) if isinstance(info, dict) else None
+        return retry_after_ms(asked, self.runtime.now())
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class _Result:
     newer: list[str] = field(default_factory=list)
 
     def take(self, record_id: str, verb: str, said: Mapping[str, Any]) -> None:
-        """One item's own answer; that of the whole request was 200 whatever it is."""
+        """Take one item's own answer; the whole request was answered 200 in any case."""
         status, error = int(said["status"]), said.get("error") or {}
         absent = verb == "delete" and status == HTTPStatus.NOT_FOUND and not error
         if status < HTTPStatus.BAD_REQUEST or absent:
@@ -170,7 +170,7 @@ def _reason(status: int, error: Mapping[str, Any]) -> str:
     return ": ".join(part for part in parts if part)[:MAX_REASON]
 
 
-def _told(error: TransportError) -> str:
+def _error_text(error: TransportError) -> str:
     return f"{error.status_code}: {error.error}"[:MAX_REASON]
 
 

@@ -34,15 +34,15 @@ TOTAL_TIMEOUT: Final = 12.0
 MAX_REPLY: Final = 2048
 """Bytes read of an answer; only its status counts."""
 AGAIN: Final = frozenset({408, 425, 429})
-"""Refusals that are over some time; so is every 5xx."""
+"""Refusals that pass with time, as every 5xx does."""
 VERSION: Final = "v1"
 
 
 class Webhook:
     """``Sink`` that POSTs a notice to one address.
 
-    secret: asked for before each delivery; raises Transient when it can't be had. loopback: allow
-    http, and loopback as the only address that is not public. trust: in place of the system's.
+    secret: called before each delivery; raises Transient when it can't be read. loopback: allow
+    http, and loopback as the only address that is not public. trust: used in place of the system's.
     total_timeout: seconds for one whole answer.
     """
 
@@ -80,7 +80,7 @@ class Webhook:
         refused = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
         if refused and status not in AGAIN:
             return why
-        # A redirect, too: where it leads to was not checked, and nobody signed for.
+        # A redirect, too: its target was not checked, and the signature is not for it.
         asked = retry_after_ms(reply.retry_after, self._runtime.now())
         raise Transient(why, retry_after_ms=asked)
 
@@ -135,7 +135,7 @@ class Webhook:
 
 
 def _within(seconds: float, send: Callable[[], _Reply]) -> _Reply:
-    """What ``send`` returns or raises, if it does so in time. Raises Transient otherwise.
+    """The reply of ``send``, or its error, if it comes in time. Raises Transient otherwise.
 
     The client's own time-out counts from byte to byte: a server that sends one now and then would
     hold its caller for ever. The thread that is left behind ends with its connection.
@@ -172,8 +172,8 @@ class _Pools:
     trust: ssl.SSLContext | None
 
     def make(self, address: str) -> urllib3.HTTPConnectionPool:
-        """Connects to the address, whatever the name means by then, and to nothing but the name:
-        the certificate has to be the name's."""
+        """A pool that connects to the address, whatever the name resolves to by then, and only if
+        the certificate is the name's."""
         port, timeout = _port(self.url), urllib3.Timeout(CONNECT_TIMEOUT, READ_TIMEOUT)
         if self.url.scheme == "http":
             return urllib3.HTTPConnectionPool(address, port, timeout=timeout)

@@ -7,7 +7,7 @@ The packages tell the story; each may import only from those below it:
 ``selection``   which records a job is over · ``results`` what became of them · ``effects`` what
                 must happen outside the database because a chunk committed
 ``transitions`` every conditional write, each with the race it closes
-``events``      what is told of a job's life, and its delivery
+``events``      the events of a job's life, and their delivery
 ``storage``     the control table's keys and items, executing a transaction, the outbox
 ``words``       the nouns: job, states, errors, ports, and every number (``limits``, ``timing``)
 

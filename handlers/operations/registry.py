@@ -21,8 +21,8 @@ P = TypeVar("P", bound=Parameters)
 
 SEARCH_INDEX: Final = "search_index"
 WEBHOOK: Final = "webhook"
-EVENT_BUS: Final = "event_bus"
-EVERY_SINK: Final = (SEARCH_INDEX, WEBHOOK, EVENT_BUS)
+EVENT_BUS_SINK: Final = "event_bus"
+EVERY_SINK: Final = (SEARCH_INDEX, WEBHOOK, EVENT_BUS_SINK)
 NO_SUCH_RECORD: Final = Skip("no such record")
 
 _found: dict[str, Operation] = {}

@@ -1,4 +1,4 @@
-"""What a condition means: the same answer DynamoDB gives, for the same values."""
+"""The meaning of conditions: the same answers that DynamoDB gives for the same values."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from ..jobs.words.errors import Reason, Refused
 from ..jobs.words.record_schema import RecordSchema
 from ..jobs.words.stored_values import copied
 from ..jobs.words.writes import Found, Index, Key, Page, Table
-from .writes import outcome
+from .writes import item_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -97,7 +97,7 @@ class MemoryStore:
     def transact(self, action: str, writes: Sequence[Write]) -> None:  # noqa: ARG002 - the port's
         check_transaction(writes)
         with self._lock:
-            results = [outcome(w, self._items.get(w.key), self._key_names) for w in writes]
+            results = [item_after(w, self._items.get(w.key), self._key_names) for w in writes]
             reasons = [result if isinstance(result, Reason) else None for result in results]
             if any(reasons):
                 raise Refused(reasons)

@@ -89,8 +89,8 @@ class MemoryLaneQueue:
             self._runtime.sleep(min(_POLL, deadline - now))
 
     def set_visibility(self, receipt: str, seconds: int) -> None:
-        """With the handle of an earlier receive of a message that is in flight again, nothing
-        happens, and nothing says so."""
+        """The handle of an earlier receive of a message that is in flight again changes nothing,
+        and raises nothing."""
         if not 0 <= seconds * SECOND <= VISIBILITY_CAP:
             raise ValueError(f"a visibility of {seconds} s")
         now = self._runtime.now()
@@ -129,7 +129,7 @@ class MemoryLaneQueue:
             visible = [message for message in self._stored.values() if message.visible_at <= now]
             dead = [message for message in visible if self._used_up(message)]
             for message in dead:
-                self._bury(message, now)
+                self._give_up(message, now)
             alive = [message for message in visible if message not in dead]
             return tuple(self._deliver(message, now) for message in alive[:limit])
 
@@ -155,12 +155,12 @@ class MemoryLaneQueue:
             and message.receive_count >= self._max_receive_count
         )
 
-    def _bury(self, message: Stored, now: int) -> None:
+    def _give_up(self, message: Stored, now: int) -> None:
         del self._stored[message.message_id]
         if self._dead_letters is not None:
-            self._dead_letters.bury(message, now)
+            self._dead_letters.accept_dead_letter(message, now)
 
-    def bury(self, message: Stored, now: int) -> None:
+    def accept_dead_letter(self, message: Stored, now: int) -> None:
         """Take a dead letter: same id, body, group and send time; its receives start anew."""
         with self._lock:
             self._accept(

@@ -1,6 +1,6 @@
-"""A runtime whose clock moves only when everybody waits.
+"""A runtime whose clock moves only when every participant waits.
 
-Whoever calls first is the main participant; each spawned task is a thread of its own, but only
+The thread that calls is the main participant; each spawned task is a thread of its own, but only
 one participant runs at a time. When it sleeps, waits or joins, the one that is due next runs, and
 the clock jumps to the time it was waiting for. The order depends on nothing but the calls.
 """
@@ -20,7 +20,7 @@ START: Final = 1_700_000_000_000
 
 
 class Deadlock(AssertionError):
-    """Everybody waits for somebody else."""
+    """Every participant waits for another one."""
 
 
 class ManualEvent:
@@ -48,7 +48,7 @@ class _Participant:
     deadline: int | None = 0
     event: ManualEvent | None = None
     parked: int = 0
-    """When it began to wait, as a running number: who waits longest goes first."""
+    """When it began to wait, as a running number: the one that waits longest goes first."""
 
     def due(self, now: int) -> int | None:
         if self.event is not None and self.event.is_set():
@@ -123,7 +123,7 @@ class ManualRuntime:
 
     def park(self, deadline: int | None, event: ManualEvent | None = None) -> None:
         """Wait until the time or the event, whichever is first, and let others run. Raises
-        Deadlock when nobody can."""
+        Deadlock when none can run."""
         participant = self._tasks.get(current_thread(), self._main)
         self._enter(participant, deadline, event)
         try:

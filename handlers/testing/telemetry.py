@@ -1,4 +1,4 @@
-"""Telemetry that remembers what it was told."""
+"""Telemetry that remembers every call."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class MemoryUploadStore:
         return file.content[offset : offset + length]
 
     def drop(self, name: str) -> None:
-        """As the lifecycle of a bucket does."""
+        """Remove the file, as a bucket's lifecycle does."""
         self._files.pop(name, None)
 
     def names(self) -> frozenset[str]:

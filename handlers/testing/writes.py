@@ -1,4 +1,4 @@
-"""What one write makes of one item."""
+"""The effect of one write on one item."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     KeyNames: TypeAlias = Mapping[Table, tuple[str, str]]
 
 
-def outcome(write: Write, old: Item | None, names: KeyNames) -> dict[str, Value] | Reason | None:
+def item_after(write: Write, old: Item | None, names: KeyNames) -> dict[str, Value] | Reason | None:
     """The item after the write, None when there is none, or why the write is refused.
 
     old: the item before, without its key; None when it does not exist.

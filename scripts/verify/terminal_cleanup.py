@@ -13,7 +13,7 @@ from typing import Final
 from unittest.mock import patch
 
 from handlers.jobs.execution.decisions import DeleteMessage, Finding
-from handlers.jobs.execution.delivery import _Look
+from handlers.jobs.execution.delivery import _DeliveryCheck
 from handlers.jobs.lifecycle.submit import Created
 from handlers.jobs.storage import control_table
 from handlers.jobs.storage.transaction import TRIES
@@ -41,7 +41,10 @@ def run(bench: Bench) -> Iterator[Expectation]:
 
 
 def control(bench: Bench) -> Iterator[Expectation]:
-    with site(bench, "cleanup-control") as here, patch.object(_Look, "find_out", _drop_at_once):
+    with (
+        site(bench, "cleanup-control") as here,
+        patch.object(_DeliveryCheck, "find_out", _drop_at_once),
+    ):
         job, down = _listed(here), Down(TRIES)
         broken = replace(here.world, payloads=here.payloads(down))
         with bench.steps.step("A worker that drops finished jobs' messages"), slots(broken):
@@ -163,7 +166,7 @@ def _without_release(here: Site, down: Down) -> World:
     return replace(here.world, store=here.store(carry))
 
 
-def _drop_at_once(look: _Look) -> Finding:
+def _drop_at_once(look: _DeliveryCheck) -> Finding:
     """The control's rule: a job that has ended needs no message."""
     item = look.world.store.get(control_table.job_key(look.pointer.job_id))
     if item is not None and item.get("state") in TERMINAL:
@@ -171,4 +174,4 @@ def _drop_at_once(look: _Look) -> Finding:
     return _find_out(look)
 
 
-_find_out: Final = _Look.find_out
+_find_out: Final = _DeliveryCheck.find_out

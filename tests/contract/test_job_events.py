@@ -35,7 +35,7 @@ def receiver() -> Iterator[Receiver]:
 
 def tell(receiver: Receiver) -> None:
     listener = AddressListener(lambda: SECRET, ManualRuntime(), loopback=True)
-    listener.tell(replace(EVENT, to=receiver.url))
+    listener.deliver_event(replace(EVENT, to=receiver.url))
 
 
 def test_an_address_gets_the_event_signed_with_the_same_key_each_time(receiver: Receiver) -> None:
@@ -82,7 +82,7 @@ def test_only_a_deployment_with_a_bus_tells_it() -> None:
 
 def test_addresses_are_told_with_the_deployments_secret(receiver: Receiver) -> None:
     chosen = settings(notify=True, webhook_secret="x" * 16, webhook_loopback=True)
-    _address_listener(chosen, ManualRuntime()).tell(replace(EVENT, to=receiver.url))
+    _address_listener(chosen, ManualRuntime()).deliver_event(replace(EVENT, to=receiver.url))
     [got] = receiver.got
     signed = f"{got.headers['Fairlane-Timestamp']}.".encode() + got.body
     mac = hmac.new(b"x" * 16, signed, hashlib.sha256).hexdigest()

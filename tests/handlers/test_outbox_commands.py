@@ -42,7 +42,7 @@ class Outside:
         self.heard.append(batch.key)
         return Delivered()
 
-    def tell(self, event: JobEvent) -> None:
+    def deliver_event(self, event: JobEvent) -> None:
         if self.down:
             raise NotTaken("[answered 410]")
         self.heard.append(event.key)

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from handlers.jobs.execution.attempt import _Attempt
 from handlers.jobs.execution.decisions import DeleteMessage
-from handlers.jobs.execution.delivery import _Look
+from handlers.jobs.execution.delivery import _DeliveryCheck
 from handlers.jobs.execution.heartbeat import Heartbeat
 from handlers.jobs.execution.planning import plan_one
 from handlers.jobs.lifecycle.cleanup import release_if_held
@@ -160,7 +160,7 @@ def an_ended_job_is_ended_again() -> AbstractContextManager[object]:
 
 @mutation
 def messages_of_finished_jobs_are_deleted_at_once() -> AbstractContextManager[object]:
-    return patch.object(_Look, "_finished", lambda self, job: DeleteMessage("finished"))
+    return patch.object(_DeliveryCheck, "_finished", lambda self, job: DeleteMessage("finished"))
 
 
 @mutation
@@ -179,7 +179,7 @@ def an_attempt_concludes_whatever_it_finds() -> AbstractContextManager[object]:
     def as_it_is(self: Any, job: Job) -> Any:
         return retry_transient(self.world, lambda: read_job(self.world, job.id))
 
-    return patch.object(_Attempt, "_as_it_is", as_it_is)
+    return patch.object(_Attempt, "_read_if_mine", as_it_is)
 
 
 # --- heartbeat --------------------------------------------------------------------------------

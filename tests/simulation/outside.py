@@ -54,7 +54,7 @@ class SimListener:
     line: Line
     heard: list[JobEvent]
 
-    def tell(self, event: JobEvent) -> None:
+    def deliver_event(self, event: JobEvent) -> None:
         self.line.call(Kind.OTHER, "tell", lambda: self.heard.append(event), detail=event.key)
 
 

@@ -15,7 +15,7 @@ from handlers.jobs.words.errors import Reason
 from handlers.jobs.words.states import EDGES, State
 from handlers.jobs.words.writes import Check, Equals, Key, Table
 from handlers.testing.job_store import MemoryStore
-from handlers.testing.writes import outcome
+from handlers.testing.writes import item_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +58,7 @@ class WatchedStore(MemoryStore):
             self.watch.committed(action, writes, before, self._items)
 
     def objections(self, writes: Sequence[Write]) -> list[Reason | None]:
-        results = [outcome(w, self._items.get(w.key), self._key_names) for w in writes]
+        results = [item_after(w, self._items.get(w.key), self._key_names) for w in writes]
         return [result if isinstance(result, Reason) else None for result in results]
 
     def peek(self, key: Key) -> Item:

@@ -55,7 +55,7 @@ def dead(world: MemoryWorld, subject: str, **more: object) -> Job:
     else:
         [delivery] = world.queues[DEAD].receive(1, 0)
         world.queues[DEAD].delete(delivery.receipt)
-    world.dead_letters[DEAD].bury(stored, world.runtime.now())
+    world.dead_letters[DEAD].accept_dead_letter(stored, world.runtime.now())
     return job
 
 
@@ -137,7 +137,7 @@ def test_letters_that_became_visible_meanwhile_are_shown_all_the_same(
     monkeypatch.setattr(dlq, "read_letter", slow)
     job = dead(world, "a")
     [stored] = world.dead_letters[DEAD].snapshot()
-    world.dead_letters[Lane.BULK].bury(stored, world.runtime.now())
+    world.dead_letters[Lane.BULK].accept_dead_letter(stored, world.runtime.now())
     assert [*shown(invoke("list", "--json"))] == [job.id]
 
 

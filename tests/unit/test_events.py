@@ -48,7 +48,7 @@ class Ear:
     fails: Exception | None = None
     asked: int = 0
 
-    def tell(self, event: JobEvent) -> None:
+    def deliver_event(self, event: JobEvent) -> None:
         self.asked += 1
         if self.fails is not None:
             raise self.fails
@@ -364,7 +364,7 @@ def failed(code: str) -> Mapping[str, Any]:
 
 def test_the_bus_gets_an_entry_of_its_kind() -> None:
     client = Bus([{"FailedEntryCount": 0}])
-    BusListener(client, "changes", ManualRuntime()).tell(event())  # type: ignore[arg-type]  # the one call
+    BusListener(client, "changes", ManualRuntime()).deliver_event(event())  # type: ignore[arg-type]  # the one call
     [entry] = client.entries
     assert (entry["EventBusName"], entry["DetailType"]) == ("changes", "Job Ended")
     assert entry["Detail"] == '{"key":"k"}'
@@ -376,24 +376,24 @@ def test_a_bus_that_fails_is_left_alone_for_a_while() -> None:
     listener = BusListener(client, "changes", runtime)  # type: ignore[arg-type]  # the one call
     for _ in range(3):
         with pytest.raises(Transient):
-            listener.tell(event())
+            listener.deliver_event(event())
     assert len(client.entries) == 1
     runtime.sleep(REST)
-    listener.tell(event())
+    listener.deliver_event(event())
     assert len(client.entries) == 2
 
 
 def test_a_bus_may_refuse_for_good() -> None:
     client = Bus([failed("MalformedDetail")])
     with pytest.raises(NotTaken, match="MalformedDetail"):
-        BusListener(client, "changes", ManualRuntime()).tell(event())  # type: ignore[arg-type]  # the one call
+        BusListener(client, "changes", ManualRuntime()).deliver_event(event())  # type: ignore[arg-type]  # the one call
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "127.0.0.1", "169.254.169.254", "::1"])
 def test_a_name_that_points_inside_is_not_called(address: str) -> None:
     listener = AddressListener(lambda: b"s" * 16, ManualRuntime(), ask=lambda _h, _p: [address])
     with pytest.raises(Transient, match="must not be called"):
-        listener.tell(event(listener=ADDRESS, to=HOOK))
+        listener.deliver_event(event(listener=ADDRESS, to=HOOK))
 
 
 def test_rows_of_one_job_lie_beside_it() -> None:

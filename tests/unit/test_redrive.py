@@ -48,7 +48,7 @@ def die(world: MemoryWorld) -> None:
     queue = world.queues[DEAD]
     world.runtime.sleep(60_000)
     for stored in queue.snapshot():
-        world.dead_letters[DEAD].bury(stored, world.runtime.now())
+        world.dead_letters[DEAD].accept_dead_letter(stored, world.runtime.now())
     for delivery in queue.receive(10, 0):
         queue.delete(delivery.receipt)
 
@@ -159,7 +159,7 @@ def test_a_native_redrive_in_the_console_is_harmless() -> None:
     run(world)
     die(world)
     [stored] = world.dead_letters[DEAD].snapshot()
-    world.queues[DEAD].bury(stored, world.runtime.now())
+    world.queues[DEAD].accept_dead_letter(stored, world.runtime.now())
     run(world)
     ended = now(world, job)
     assert (ended.state, ended.end_reason) == (State.FAILED, EndReason.TOO_MANY_FAILED)

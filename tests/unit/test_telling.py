@@ -31,7 +31,7 @@ class Counting:
 
     asked: Counter[str] = field(default_factory=Counter)
 
-    def tell(self, event: JobEvent) -> None:
+    def deliver_event(self, event: JobEvent) -> None:
         self.asked[event.key] += 1
         raise Transient("time-out")
 

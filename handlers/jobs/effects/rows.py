@@ -38,7 +38,7 @@ NOT_THE_LAST: Final[When] = (
 
 
 def record_run(world: World, effect: Effect, ran: EffectRun, lane: Lane) -> bool:
-    """Write what a run achieved: done, tried again later, or parked. True when it is done.
+    """Write the result of a run: done, tried again later, or parked. True when the effect is done.
 
     Raises Transient; what could not be written is run again, which does no harm."""
     try:
@@ -65,7 +65,7 @@ def record_run(world: World, effect: Effect, ran: EffectRun, lane: Lane) -> bool
 
 
 def record_done(world: World, done: Sequence[Effect]) -> bool:
-    """Write that a running job's effects are done, all at once; False when that is not possible.
+    """Write that a running job's effects are done, all at once. False when that is not possible.
 
     Raises Transient; what could not be written is run again, which does no harm."""
     first = done[0]
@@ -146,7 +146,7 @@ def _done_last(world: World, effect: Effect, ran: EffectRun, writes: dict[str, W
     """The last open effect of a settling job: the job ends with it, unless one is parked."""
     job = retry_transient(world, lambda: read_job(world, effect.job_id))
     if job is None:
-        # Its history is over; nobody counts any more.
+        # The job's history is over; there are no counts left to change.
         _write(world, effect, Transaction("effect_done", {EFFECT: writes[EFFECT]}))
         return
     if job.state is not State.SETTLING or job.effects_open != 1:
@@ -157,9 +157,9 @@ def _done_last(world: World, effect: Effect, ran: EffectRun, writes: dict[str, W
         Equals("effects_open", 1),
         Equals("effects_parked", job.effects_parked),
     )
-    told = event_rows(world, after, EventType.ENDED) if after.state.terminal else {}
+    ended = event_rows(world, after, EventType.ENDED) if after.state.terminal else {}
     update = job_update(world, job, after, when=as_read)
-    last = Transaction("last_effect_done", {**writes, JOB: update, **told})
+    last = Transaction("last_effect_done", {**writes, JOB: update, **ended})
     _write(world, effect, last)
     publish_now(world, last)
     _measure_end(world, after)
@@ -249,7 +249,7 @@ def _count_refused(effect: Effect, ran: EffectRun) -> dict[str, Write]:
 
 
 def _refused(world: World, effect: Effect, ran: EffectRun) -> dict[str, Write]:
-    """The records a sink refused for good, for whoever asks what became of them."""
+    """The row that lists the records a sink refused for good."""
     if not ran.refused:
         return {}
     listed = [{"sink": s, "id": i, "reason": why} for s, i, why in ran.refused]

@@ -1,8 +1,8 @@
-"""What must happen outside because a chunk committed: a row says which records, at which version.
+"""Running effects: what must happen outside because a chunk committed.
 
-Running an effect reads the records as they are now and hands them to the sinks, so running it
-twice, late or out of order writes today's truth. A chunk's commit is never undone or repeated
-because of an effect.
+An effect's row says which records changed, and to which versions. A run reads the records as they
+are now and hands them to the sinks, so that a run twice, late or out of order writes today's truth.
+A chunk's commit is never undone or repeated because of an effect.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ..words.writes import Item
 
 FRESH: Final = 45_000
-"""ms from reading records to having told a sink: less than the minute for which an index remembers
-the version of a deleted document (``index.gc_deletes``)."""
+"""ms from reading records to the end of a sink's delivery: less than the minute for which an index
+remembers the version of a deleted document (``index.gc_deletes``)."""
 
 # --- rows -------------------------------------------------------------------------------------
 
@@ -41,7 +41,7 @@ def sinks_of(world: World, operation: str) -> tuple[str, ...]:
 
 
 def effect_of_chunk(world: World, job: Job, plans: Iterable[Plan]) -> Effect | None:
-    """The effect of a chunk about to be committed; None when nothing outside has to hear of it."""
+    """The effect of a chunk about to be committed; None when no sink has to receive it."""
     sinks = sinks_of(world, job.operation)
     if not sinks:
         return None
@@ -62,7 +62,8 @@ def effect_of_chunk(world: World, job: Job, plans: Iterable[Plan]) -> Effect | N
 
 
 def effect_row(world: World, effect: Effect) -> Put:
-    """Its row, due once the worker that commits the chunk has had its chance."""
+    """The effect's row, due once the worker that commits the chunk has had time to run the
+    effect."""
     at = world.runtime.now() + ms(world.timing.effect_grace)
     return Put(
         control_table.effect_key(effect.job_id, effect.position),
@@ -111,7 +112,7 @@ def effect_of_item(item: Item) -> Effect:
 
 
 def run_effect(world: World, effect: Effect) -> EffectRun:
-    """Tell every sink that is still to hear of it; never raises for what a sink does.
+    """Deliver to every sink that has not taken all records; a sink's error is part of the result.
 
     Raises Transient when the records cannot be read."""
     read_at = world.runtime.now()
@@ -128,9 +129,9 @@ def run_effect(world: World, effect: Effect) -> EffectRun:
     for name, ids in effect.todo.items():
         sink = world.sinks.get(name)
         if sink is None:
-            continue  # no longer deployed: nobody is left to tell
+            continue  # no longer deployed: there is no sink to deliver to
         try:
-            delivered = _tell(world, sink, _batch(effect, ids, current), read_at)
+            delivered = _deliver(world, sink, _batch(effect, ids, current), read_at)
         except Transient as failed:
             todo[name], error = ids, f"{name}: {failed}"
             waits.append(failed.retry_after_ms or 0)
@@ -145,17 +146,18 @@ def run_effect(world: World, effect: Effect) -> EffectRun:
     return EffectRun(todo, refused, max(waits, default=0) or None, error)
 
 
-def _tell(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:
-    """Deliver, and look again at what seems newer outside than in the database.
+def _deliver(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:
+    """Deliver a batch. Records that the sink calls newer are read again, and sent once more if they
+    have not changed.
 
-    Raises Transient, also when it took so long that an index may have forgotten a deletion that
-    happened since the records were read, and taken back what was deleted."""
+    Raises Transient, also when the delivery took longer than ``FRESH``: an index may have forgotten
+    a deletion made since the records were read, and stored the deleted record again."""
     delivered = sink.deliver(batch)
     if world.runtime.now() - read_at > FRESH:
         raise Transient("what was read is too old to be sure that it was sent in order")
     unchanged = _unchanged(world, batch, delivered.newer) if delivered.newer else ()
     if not unchanged:
-        # The database has moved on: whoever moved it tells of it, or has told.
+        # The records have changed since; the writer of that change has it delivered, too.
         return delivered
     again = sink.deliver(replace(batch, records=unchanged, instead_of=delivered.newer))
     return Delivered(
@@ -166,7 +168,7 @@ def _tell(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:
 
 
 def _unchanged(world: World, batch: Batch, ids: Iterable[str]) -> Sequence[Projection]:
-    """Those that are still as they were projected."""
+    """The records of the batch that still have the version that was sent."""
     wanted = set(ids)
     now = retry_transient(world, lambda: world.records.read(batch.tenant, sorted(wanted)))
     return [

@@ -26,7 +26,7 @@ LOOK: Final = 20
 """ms between two looks at a full queue."""
 IDLE: Final = 1000
 TOGETHER: Final = 8
-"""Done effects that are noted in one transaction."""
+"""Done effects that one transaction records."""
 
 
 class EffectRunner:
@@ -45,11 +45,12 @@ class EffectRunner:
         self._closing = False
         self._failing_until = 0
         self._done: list[Effect] = []
-        """Carried out, and not yet noted in the store."""
+        """Effects that have run and are not yet recorded as done."""
         self._done_since = 0
 
     def add(self, effect: Effect) -> None:
-        """Run it soon; waits while too many are waiting."""
+        """Run the effect soon; waits while too many are waiting, and leaves the effect to recovery
+        while a sink is failing."""
         if self._failing:
             return
         if self._task is None:
@@ -77,25 +78,25 @@ class EffectRunner:
         while True:
             self._wake = self._world.runtime.event()
             if self._waiting:
-                self._one(self._waiting.popleft())
+                self._run_one(self._waiting.popleft())
             elif self._closing:
-                self._note()
+                self._record()
                 return
             else:
                 self._wake.wait(IDLE)
-            if len(self._done) >= TOGETHER or self._old:
-                self._note()
+            if len(self._done) >= TOGETHER or self._overdue:
+                self._record()
 
     @property
-    def _old(self) -> bool:
-        """Recovery would soon do again what is done."""
+    def _overdue(self) -> bool:
+        """Whether recovery would soon run the done effects again."""
         patience = ms(self._world.timing.effect_grace) // 3
         return bool(self._done) and self._world.runtime.now() - self._done_since > patience
 
-    def _one(self, effect: Effect) -> None:
+    def _run_one(self, effect: Effect) -> None:
         if self._failing:
             return
-        with self._forgiving(effect):
+        with self._left_to_recovery(effect):
             ran = run_effect(self._world, effect)
             if not ran.todo and not ran.refused:
                 if not self._done:
@@ -108,12 +109,12 @@ class EffectRunner:
         pause = round(self._world.timing.effect_retry_base * 1000)
         self._failing_until = self._world.runtime.now() + pause
 
-    def _note(self) -> None:
-        """Write what is done."""
+    def _record(self) -> None:
+        """Record the effects that are done."""
         done, self._done = self._done, []
         if not done:
             return
-        with self._forgiving(done[0]):
+        with self._left_to_recovery(done[0]):
             if record_done(self._world, done):
                 self._count(done[0], len(done))
                 return
@@ -122,8 +123,8 @@ class EffectRunner:
                     self._count(effect, 1)
 
     @contextmanager
-    def _forgiving(self, effect: Effect) -> Iterator[None]:
-        """What goes wrong is recovery's."""
+    def _left_to_recovery(self, effect: Effect) -> Iterator[None]:
+        """Log an error of the block, and leave the effect to recovery."""
         try:
             yield
         except Transient as error:

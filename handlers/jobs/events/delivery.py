@@ -35,7 +35,7 @@ class EventDelivery:
     """The deliveries of one recovery run."""
 
     world: World
-    _silent: set[str] = field(default_factory=set)
+    _unanswered: set[str] = field(default_factory=set)
     """Tenants whose address did not answer in this run: one wait for each of them is enough."""
 
     def deliver(self, found: Found) -> bool:
@@ -45,7 +45,7 @@ class EventDelivery:
         event = event_of(found.item)
         lane = Lane(event.lane)
         world.telemetry.duration(Metric.EVENT_AGE, max(0, world.runtime.now() - due_at), lane=lane)
-        if event.listener == ADDRESS and event.tenant in self._silent:
+        if event.listener == ADDRESS and event.tenant in self._unanswered:
             self._put_off(found, event, outbox.as_read(event.tries, due_at))
             return False
         claim = outbox.claim(
@@ -57,7 +57,7 @@ class EventDelivery:
             ms=ms(world.timing.effect_claim),
         )
         try:
-            self._tell(event)
+            self._call_listener(event)
         except NotTaken as error:
             self._park(event, claim, str(error))
         except NotAsked:
@@ -72,20 +72,21 @@ class EventDelivery:
             return True
         return False
 
-    def _tell(self, event: JobEvent) -> None:
+    def _call_listener(self, event: JobEvent) -> None:
         listener = self.world.listeners.get(event.listener)
         if listener is None:
-            return  # no longer deployed: nobody is left to tell
+            return  # no longer deployed: there is no listener to deliver to
         try:
-            listener.tell(event)
+            listener.deliver_event(event)
         except Transient:
             if event.listener == ADDRESS:
-                self._silent.add(event.tenant)
+                self._unanswered.add(event.tenant)
             raise
 
     def _put_off(self, found: Found, event: JobEvent, when: When) -> None:
-        """The listener was not asked, so that is no try. The wait grows all the same: the events
-        of many jobs for one dead address would be all that a run ever looks at."""
+        """Deliver later without counting a try, since the listener was not asked. The wait grows
+        all the same: otherwise every run would look only at the events of many jobs for one dead
+        address."""
         world, put_off = self.world, int(str(found.item.get("put_off", 0)))
         wait = outbox.wait_ms(world, event.tries + put_off + 1)
         later: Item = {
@@ -106,7 +107,7 @@ class EventDelivery:
         _write(world, "event_again", Update(claim.key, set=later, when=claim.holds))
 
     def _park(self, event: JobEvent, claim: Claim, why: str) -> None:
-        """It is kept for as long as the job's history."""
+        """Give the event up until a replay. Its row is kept for as long as the job's history."""
         world = self.world
         parked = outbox.parked(world, control_table.PARKED_EVENT, event.job_id, error=why)
         kept = {"expires_at_seconds": world.timing.history_ends(world.runtime.now())}
@@ -120,7 +121,7 @@ class EventDelivery:
 
 @dataclass(frozen=True)
 class UndeliveredEvent:
-    """An event's row."""
+    """An open or parked event, with its row's state."""
 
     event: JobEvent
     parked: bool
@@ -135,13 +136,13 @@ def undelivered_of_job(world: World, job_id: str) -> Iterator[UndeliveredEvent]:
 
 
 def undelivered_of_all(world: World) -> Iterator[UndeliveredEvent]:
-    """Everybody's open and parked events, a moment behind. Raises Transient."""
+    """All tenants' open and parked events, perhaps a moment old. Raises Transient."""
     return map(_undelivered, rows_of_kinds(world, control_table.PARKED_EVENT, control_table.EVENT))
 
 
 def replay_event(world: World, event: JobEvent) -> bool:
-    """Tell a parked event again from its first try; false when somebody else did, or its history
-    is over. Raises Transient."""
+    """Deliver a parked event again, from its first try; false when it is not parked any more:
+    another replay was first, or its history is over. Raises Transient."""
     kept: Item = {"expires_at_seconds": world.timing.history_ends(world.runtime.now())}
     again = outbox.replayed(world, row_key(event), control_table.EVENT, event.job_id, beside=kept)
     try:

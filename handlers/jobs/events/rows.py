@@ -1,8 +1,8 @@
 """An event's rows: one for each listener, like any other outbox row.
 
-A row is written in the transaction that makes it true, and deleted when its listener has taken it:
-at once by the process that wrote it, if that process can reach the listener, else by recovery
-(``delivery``). No job waits for it: a job ends whether anybody listens or not.
+A row is written in the transaction that makes the event true, and deleted when the listener has
+taken the event: at once by the process that wrote the row, if that process can reach the listener,
+else by recovery (``delivery``). No job waits for its listeners.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def row_key(event: JobEvent) -> Key:
 
 
 def event_rows(world: World, job: Job, what: EventType) -> dict[str, Write]:
-    """The rows that tell of a job as it is afterwards; none when nobody listens."""
+    """The rows of an event, by role, with the job as it is afterwards; none without a listener."""
     listeners: dict[str, str | None] = {EVENT_BUS: None} if EVENT_BUS in world.listeners else {}
     if job.notify is not None:
         listeners[ADDRESS] = job.notify
@@ -52,8 +52,8 @@ def _event(job: Job, what: EventType, detail: str, listener: str, to: str | None
 
 
 def _row(world: World, event: JobEvent) -> Put:
-    # Whoever writes it has its chance first, if it has one.
-    wait = ms(world.timing.effect_grace) if _at_once(world, event.listener) else 0
+    # The process that writes the row delivers first, if it can.
+    wait = ms(world.timing.effect_grace) if _delivers_now(world, event.listener) else 0
     at = world.runtime.now() + wait
     item: dict[str, Any] = {
         "job_id": event.job_id,
@@ -64,7 +64,7 @@ def _row(world: World, event: JobEvent) -> Put:
         "listener": event.listener,
         "detail": event.detail,
         "tries": event.tries,
-        # What nobody could be told for as long as jobs can be read is history, too.
+        # An event that could not be delivered goes with the history of jobs.
         "expires_at_seconds": world.timing.history_ends(world.runtime.now()),
         **({} if event.to is None else {"to": event.to}),
         **control_table.due(control_table.EVENT, event.job_id, at, world.due_shards),
@@ -89,7 +89,7 @@ def event_of(item: Item) -> JobEvent:
 
 
 def _detail(job: Job, what: EventType) -> str:
-    """As JSON; times as the API writes them."""
+    """The event as JSON; times as the API writes them."""
     about: Mapping[str, object] = {
         "id": job.id,
         "tenant": job.tenant,
@@ -123,27 +123,28 @@ def _time(at: int | None) -> str | None:
     return text.replace("+00:00", "Z")
 
 
-# --- telling at once --------------------------------------------------------------------------
+# --- delivery at once -------------------------------------------------------------------------
 
 
 def publish_now(world: World, transaction: Transaction) -> None:
-    """Tell what a transaction that took effect has written, as far as this process can reach its
-    listeners. Never raises: what is not told is recovery's."""
+    """Deliver the events of a transaction that took effect, as far as this process can reach their
+    listeners. Never raises: recovery delivers the others."""
     for role, write in transaction.writes.items():
         if role.startswith(EVENT_ROLE) and isinstance(write, Put):
             event = event_of(write.item)
-            if _at_once(world, event.listener):
-                _tell(world, event)
+            if _delivers_now(world, event.listener):
+                _deliver_now(world, event)
 
 
-def _at_once(world: World, listener: str) -> bool:
-    """Never an address, not even in recovery: what else a run has to do must not wait for it."""
+def _delivers_now(world: World, listener: str) -> bool:
+    """Whether this process delivers to the listener at once. Never to an address, not even in
+    recovery: the rest of its run must not wait for a tenant's server."""
     return listener != ADDRESS and listener in world.listeners
 
 
-def _tell(world: World, event: JobEvent) -> None:
+def _deliver_now(world: World, event: JobEvent) -> None:
     try:
-        world.listeners[event.listener].tell(event)
+        world.listeners[event.listener].deliver_event(event)
     except (Transient, NotTaken) as error:
         world.telemetry.log("event_left", job_id=event.job_id, tenant=event.tenant, why=str(error))
         return
@@ -151,7 +152,7 @@ def _tell(world: World, event: JobEvent) -> None:
         world.telemetry.log("event_crashed", job_id=event.job_id, tenant=event.tenant, error=error)
         return
     try:
-        told = Delete(row_key(event), when=(Equals("tries", event.tries),))
-        world.store.transact("event_told", [told])
+        delivered = Delete(row_key(event), when=(Equals("tries", event.tries),))
+        world.store.transact("event_told", [delivered])
     except (Transient, OutcomeUnknown, Refused) as error:
         world.telemetry.log("event_row_left", job_id=event.job_id, why=str(error))

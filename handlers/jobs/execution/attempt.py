@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from .stopping import Worker
 
 MAX_CONCLUSIONS: Final = 5
-"""How often the end of an attempt is tried when the job is moved under it (cancel, pause)."""
+"""How often the end of an attempt is tried when a cancel or pause moves the job meanwhile."""
 LOST: Final = KeepMessage("ownership lost", None)
 
 
 def run_attempt(world: World, job: Job, delivery: Delivery, worker: Worker) -> Decision:
-    """Work through the job and conclude. The caller has begun the attempt."""
+    """Run the attempt that the caller began, write how it ended, and decide about the message."""
     heart = Heartbeat(world, job, delivery)
     heart.start()
     runner = EffectRunner(world, job.lane)
@@ -84,14 +84,14 @@ class _Attempt:
                 if prepared.stop is not None:
                     return prepared
                 job = prepared.job
-            walker = ChunkLoop(
+            loop = ChunkLoop(
                 self.world,
                 work,
                 source_of(self.world, job),
                 self._should_stop,
                 self.effects.add,
             )
-            return walker.walk(job)
+            return loop.walk(job)
         except OwnershipLost:
             return LoopEnd(job, StopReason.LOST)
         except (JobFailed, Transient) as error:
@@ -140,8 +140,8 @@ class _Attempt:
                 return self._lost(job)
             job = result.job
         if not isinstance(result, LoopEnd) or job.effects_open or job.effects_parked:
-            # The checkpoint, or how many effects are still open, is only known to the store.
-            now = self._as_it_is(job)
+            # Only the store knows the checkpoint and how many effects are still open.
+            now = self._read_if_mine(job)
             if now is None:
                 return self._lost(job)
             job = now
@@ -151,15 +151,15 @@ class _Attempt:
             except Rejected as rejected:
                 if LEASE in rejected.reasons:
                     return self._lost(job)
-                now = self._as_it_is(job)
+                now = self._read_if_mine(job)
                 if now is None:
                     return self._lost(job)
                 job = now
         raise Transient("the job keeps moving")
 
-    def _as_it_is(self, job: Job) -> Job | None:
-        """The job as it is now, or None when this attempt has lost it: who begins another raises
-        the fence, and who ends it removes the worker."""
+    def _read_if_mine(self, job: Job) -> Job | None:
+        """The job as it is now, or None when this attempt has lost it: the beginning of another
+        attempt raises the fence, and the end of the job removes the worker."""
         now = retry_transient(self.world, lambda: read_job(self.world, job.id))
         if now is None or now.fence != job.fence or now.worker != self.worker.name:
             return None
@@ -196,8 +196,8 @@ class _Attempt:
         return DeleteMessage("paused", self.heart.receipt)
 
     def _retry_later(self, job: Job, error: Transient) -> Decision:
-        """A dependency is down: let go, and come back after a while. It costs an attempt only when
-        it was a crash of our own, or has gone on for very long without progress."""
+        """Release the job because of a dependency, to go on after a while. The attempt counts only
+        after a crash of Fairlane's own code, or after very many retries without progress."""
         runtime, timing = self.world.runtime, self.world.timing
         retries = 1 + (job.retries if job.position == self.start else 0)
         spent = isinstance(error, Crashed) or retries > self.world.limits.max_retries
@@ -212,41 +212,43 @@ class _Attempt:
         how = Release(not spent, retry_at=runtime.now() + wait, retries=retries)
         if self._near_last_receive(job):
             # Recovery sends it when it is due.
-            self._let_go(job, replace(how, fresh_message=True))
+            self._release(job, replace(how, fresh_message=True))
             return DeleteMessage("retry with a fresh message", self.heart.receipt)
-        self._let_go(job, how)
+        self._release(job, how)
         return KeepMessage("retry", -(-wait // SECOND), self.heart.receipt)
 
     def _give_back(self, job: Job) -> Decision:
-        """Asked to stop: the attempt does not count, and the message is free at once."""
+        """The process was asked to stop: the attempt does not count, and the message is visible at
+        once."""
         self.log("attempt_given_back", job, why=StopReason.SHUTDOWN.value)
         if self._near_last_receive(job):
             return self._go_on_with_fresh_message(job, StopReason.SHUTDOWN)
-        self._let_go(job, Release(give_back=True))
+        self._release(job, Release(give_back=True))
         return KeepMessage(StopReason.SHUTDOWN.value, 0, self.heart.receipt)
 
     def _go_on_with_fresh_message(
         self, job: Job, stop: StopReason, lane: Lane | None = None
     ) -> Decision:
         self.log("handed_over", job, why=stop.value, to=(lane or job.lane).value)
-        after = self._let_go(job, Release(give_back=True, fresh_message=True, lane=lane))
+        after = self._release(job, Release(give_back=True, fresh_message=True, lane=lane))
         send_dispatch(self.world, after)
         if lane is not None:
             admit_held(self.world, job.tenant, job.lane)
         return DeleteMessage(stop.value, self.heart.receipt)
 
-    def _let_go(self, job: Job, how: Release) -> Job:
+    def _release(self, job: Job, how: Release) -> Job:
         transition = release_attempt(self.world, job, how)
         execute(self.world, transition.transaction)
         return transition.after
 
     def _near_last_receive(self, job: Job) -> bool:
-        """One more receive and the queue may give up on the message."""
+        """Whether the queue may give up on the message after one more receive."""
         limit = self.world.timing.lane(job.lane).max_receive_count
         return self.delivery.receive_count >= limit - 1
 
     def _lost(self, job: Job) -> Decision:
-        """Somebody else has the job or the subject: touch nothing, its message included."""
+        """Another attempt has the job, or another job the subject: touch nothing, not even the
+        message."""
         self.world.telemetry.count(Metric.OWNERSHIP_LOST, lane=job.lane, operation=job.operation)
         self.log("ownership_lost", job)
         return LOST

@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from ..words.writes import Item
     from .stopping import StopReason
 
-MAX_LOOKS: Final = 500
-"""How often one chunk is tried; a record is failed long before that."""
+MAX_TRIES: Final = 500
+"""How often one chunk is tried; a record that keeps changing is failed long before that."""
 MAX_REPLANS: Final = 3
-"""How often a record that somebody else keeps changing is planned again before it is failed."""
+"""How often a record that another writer keeps changing is planned again before it is failed."""
 
 
 @dataclass(frozen=True)
 class ChunkLoop:
-    """Walks one attempt of a job."""
+    """Works through the records of one attempt."""
 
     world: World
     work: Work
     source: Source
     should_stop: Callable[[Job], StopReason | None]
     committed: Callable[[Effect], None] = lambda _effect: None
-    """Told of each effect whose chunk has committed."""
+    """Called with each effect whose chunk has committed."""
 
     def walk(self, job: Job) -> LoopEnd:
         """Commit chunk after chunk until the end or a reason to stop.
@@ -55,7 +55,7 @@ class ChunkLoop:
         try:
             return self._walk(job, ahead)
         except StopRequested as stopped:
-            return stopped.walked
+            return stopped.loop_end
         finally:
             ahead.close()
 
@@ -71,14 +71,14 @@ class ChunkLoop:
             if not entries:
                 continue
             before = job
-            job = self._settle(job, entries, dict(chunk.plans))
+            job = self._commit_in_pieces(job, entries, dict(chunk.plans))
             self._measure(before, job, started)
             if job.cursor != entries[-1].cursor:
                 cursor = job.cursor
         return self._ended(job)
 
     def _read(self, job: Job, cursor: IdCursor) -> Chunk:
-        """The next ids, and what is to happen to their records. Raises Transient, JobFailed."""
+        """The next ids with the plans for their records. Raises Transient, JobFailed."""
         size = min(self.world.limits.chunk_size, MAX_CHUNK)
         part = retry_transient(self.world, partial(self.source.after, cursor, size))
         ids = list(dict.fromkeys(entry.id for entry in part.entries))
@@ -89,7 +89,7 @@ class ChunkLoop:
         )
 
     def _ended(self, job: Job) -> LoopEnd:
-        """Nothing is left; if nobody knew how much there would be, note how much there was."""
+        """The end of the walk. Writes the job's total if it was unknown until now."""
         if job.total is not None:
             return LoopEnd(job, None)
 
@@ -101,24 +101,24 @@ class ChunkLoop:
                 try:
                     still_running(self.world, job)
                 except StopRequested as stopped:
-                    return stopped.walked
+                    return stopped.loop_end
             raise OwnershipLost from rejected
         return LoopEnd(transition.after, None)
 
-    def _settle(self, job: Job, entries: Sequence[Entry], plans: dict[str, Plan]) -> Job:
+    def _commit_in_pieces(self, job: Job, entries: Sequence[Entry], plans: dict[str, Plan]) -> Job:
         """Commit the entries, in pieces if the store will not take them at once."""
         replanned: Counter[str] = Counter()
-        for looked in range(MAX_LOOKS):
+        for tries in range(MAX_TRIES):
             try:
                 return self._commit(job, entries, plans)
             except Rejected as rejected:
-                if _moved(rejected, LEASE):
+                if _item_changed(rejected, LEASE):
                     raise OwnershipLost from rejected
-                if _moved(rejected, JOB):
+                if _item_changed(rejected, JOB):
                     moved = still_running(self.world, job)
                     if moved.position > job.position:
                         return moved
-                    back_off(self.world, looked)
+                    back_off(self.world, tries)
                     continue
                 if (bad := self._unwritable(rejected, entries, plans)) is not None:
                     plans |= {each.id: each for each in bad}
@@ -129,9 +129,9 @@ class ChunkLoop:
         raise Transient("the chunk's records keep changing")
 
     def _commit(self, job: Job, entries: Sequence[Entry], plans: dict[str, Plan]) -> Job:
-        settled = _first_of_each(entries, plans)
-        counts = tally(settled)
-        effect = effect_of_chunk(self.world, job, settled)
+        planned = _first_of_each(entries, plans)
+        counts = tally(planned)
+        effect = effect_of_chunk(self.world, job, planned)
         after = job.model_copy(
             update={
                 "position": job.position + len(entries),
@@ -146,8 +146,8 @@ class ChunkLoop:
             self.world,
             job,
             after,
-            records=[p.write for p in settled if p.write is not None],
-            outcomes=self._outcomes(settled),
+            records=[p.write for p in planned if p.write is not None],
+            outcomes=self._outcomes(planned),
             effect=effect_row(self.world, effect) if effect else None,
         )
         execute(self.world, transaction)
@@ -155,16 +155,17 @@ class ChunkLoop:
             self.committed(effect)
         return after
 
-    def _outcomes(self, settled: Sequence[Plan]) -> Item | None:
+    def _outcomes(self, planned: Sequence[Plan]) -> Item | None:
         """Kept as long as the job can be read, which is counted from its end."""
-        row = outcome_row(settled)
+        row = outcome_row(planned)
         expires = self.world.timing.row_ends(self.world.runtime.now())
         return {**row, "expires_at_seconds": expires} if row else None
 
     def _unwritable(
         self, rejected: Rejected, entries: Sequence[Entry], plans: dict[str, Plan]
     ) -> list[Plan] | None:
-        """The records that can never be written, failed; None when they can't be told apart."""
+        """Failing plans for the records that can never be written; None when the store does not say
+        which they are."""
         writing = _writing(entries, plans)
         bad = [
             Plan(each.id, Fail(f"cannot be written: {reason.message or 'refused by the store'}"))
@@ -177,11 +178,11 @@ class ChunkLoop:
 
     def _split(self, job: Job, entries: Sequence[Entry], plans: dict[str, Plan]) -> Job:
         if len(entries) == 1:
-            # Not the record's write, so trying again is all that is left.
+            # The record's write is not to blame, so only a later try can help.
             raise Transient("the store refuses the checkpoint")
         half = len(entries) // 2
-        job = self._settle(job, entries[:half], plans)
-        return self._settle(job, entries[half:], plans)
+        job = self._commit_in_pieces(job, entries[:half], plans)
+        return self._commit_in_pieces(job, entries[half:], plans)
 
     def _replan(
         self,
@@ -191,7 +192,7 @@ class ChunkLoop:
         plans: dict[str, Plan],
         replanned: Counter[str],
     ) -> dict[str, Plan]:
-        """New plans for the records that somebody else changed since they were read."""
+        """New plans for the records that another writer changed since they were read."""
         writing = _writing(entries, plans)
         ids = [p.id for i, p in enumerate(writing) if record_role(i) in rejected.reasons]
         if not ids:
@@ -212,9 +213,9 @@ class ChunkLoop:
         telemetry.count(Metric.ITEMS, count, lane=lane, operation=operation)
 
 
-def _moved(rejected: Rejected, role: str) -> bool:
-    """The item was not as this attempt left it. A request that could not even be read objects to
-    every write, and says nothing of any."""
+def _item_changed(rejected: Rejected, role: str) -> bool:
+    """Whether the item of that role was not as this attempt left it. An invalid request objects to
+    every write, which says nothing about a single item."""
     reason = rejected.reasons.get(role)
     return reason is not None and reason.why is not Why.INVALID
 
@@ -222,11 +223,11 @@ def _moved(rejected: Rejected, role: str) -> bool:
 def _first_of_each(entries: Sequence[Entry], plans: dict[str, Plan]) -> list[Plan]:
     """One plan per entry; an id that comes twice in a chunk is changed once."""
     seen: set[str] = set()
-    settled = []
+    planned = []
     for entry in entries:
-        settled.append(_repeated(entry.id) if entry.id in seen else plans[entry.id])
+        planned.append(_repeated(entry.id) if entry.id in seen else plans[entry.id])
         seen.add(entry.id)
-    return settled
+    return planned
 
 
 def _repeated(id_: str) -> Plan:

@@ -1,4 +1,4 @@
-"""What a delivery leads to, as values: an attempt to run, or a decision about its message."""
+"""The results of a delivery, as values: an attempt to run, or a decision about its message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 LOOK_AGAIN: Final = 5
-"""Seconds until a message is received again whose job could not be looked at."""
+"""Seconds until the message of a job that could not be read is received again."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class DeleteMessage:
 @dataclass(frozen=True)
 class KeepMessage:
     """The message must come back, after ``seconds`` hidden from now; None leaves its visibility
-    alone, because it may be somebody else's by now."""
+    alone, because it may be another worker's by now."""
 
     why: str
     seconds: int | None
@@ -47,7 +47,7 @@ Finding = RunAttempt | Decision
 def apply_decision(queue: LaneQueue, delivery: Delivery, decision: Decision) -> bool:
     """Do with the message what was decided; True when it is gone.
 
-    Failing is harmless: the message comes back, and the next look decides again.
+    A failure is harmless: the message comes back, and its next delivery decides again.
     Raises Transient, ReceiptExpired.
     """
     receipt = decision.receipt or delivery.receipt

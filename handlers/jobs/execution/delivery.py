@@ -1,6 +1,6 @@
-"""What a delivered message finds: questions whose order is the protocol, the same in both lanes.
+"""The questions about a delivered message. Their order is the protocol, the same in both lanes.
 
-Is it a message, is there a job, is it finished, whose is the subject, is somebody running it, and
+Is it a message, is there a job, is it finished, whose is the subject, is a worker running it, and
 only then: begin. The answer is a value; ``worker.on_message`` acts on it.
 """
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from .decisions import Decision, Finding
     from .stopping import Worker
 
-MAX_LOOKS: Final = 5
-"""How often a job that moves while it is looked at is looked at again."""
+MAX_READS: Final = 5
+"""How often a job is read for one delivery while other processes move it."""
 
 
 def find_out(world: World, delivery: Delivery, worker: Worker) -> Finding:
-    """What the job that a message points to needs: an attempt, which has begun then, or nothing.
+    """Begin the attempt that the message's job needs, or decide about the message without one.
 
-    Resumes, ends or cleans up the job where no attempt has to run. Raises Transient.
+    Ends, pauses or cleans up a job that needs no attempt. Raises Transient.
     """
     try:
         pointer = read_pointer(delivery.body)
@@ -48,16 +48,16 @@ def find_out(world: World, delivery: Delivery, worker: Worker) -> Finding:
         world.telemetry.count(Metric.UNREADABLE_MESSAGES)
         world.telemetry.log("message_unreadable", message_id=delivery.message_id, why=str(error))
         return DeleteMessage("unreadable")
-    return _Look(world, delivery, worker, pointer).find_out()
+    return _DeliveryCheck(world, delivery, worker, pointer).find_out()
 
 
-class _Moved(Exception):
-    """The job changed between reading and writing; look again."""
+class _JobMoved(Exception):
+    """The job changed between reading and writing; read it again."""
 
 
 @dataclass(frozen=True)
-class _Look:
-    """One delivery, looked at until its job holds still."""
+class _DeliveryCheck:
+    """The questions about one delivery, asked again while other processes move its job."""
 
     world: World
     delivery: Delivery
@@ -65,7 +65,7 @@ class _Look:
     pointer: Pointer
 
     def find_out(self) -> Finding:
-        for _ in range(MAX_LOOKS):
+        for _ in range(MAX_READS):
             item = retry_transient(self.world, lambda: self.world.store.get(self._key))
             if item is None:
                 return DeleteMessage("no such job")
@@ -81,7 +81,7 @@ class _Look:
                         return KeepMessage("undecodable, but its lease has not expired", wait)
                     case UndecodableResult.MOVED:
                         continue
-            except _Moved:
+            except _JobMoved:
                 continue
         return KeepMessage("busy", LOOK_AGAIN)
 
@@ -123,7 +123,7 @@ class _Look:
         if lease is None or lease.job_id != job.id:
             return self._superseded(job)
         if lease.expires_at is None or lease.fence != job.fence:
-            raise _Moved
+            raise _JobMoved
         if lease.expires_at > self.world.runtime.now():
             return self._redelivered(job)
         match job.state:
@@ -135,7 +135,8 @@ class _Look:
                 return self._begin(job, lease)
 
     def _redelivered(self, job: Job) -> Decision:
-        """Somebody is running it: keep this delivery hidden, and tell them its receipt."""
+        """A worker is running the job: keep this delivery hidden, and store its receipt for that
+        worker's heartbeat."""
         self.world.telemetry.count(
             Metric.REDELIVERIES_OF_ACTIVE, lane=job.lane, operation=job.operation
         )
@@ -143,7 +144,7 @@ class _Look:
         try:
             execute(self.world, store_receipt(job, self.delivery.receipt))
         except Rejected:
-            raise _Moved from None
+            raise _JobMoved from None
         return KeepMessage("held by live owner", self.world.timing.lane(job.lane).visibility)
 
     def _superseded(self, job: Job) -> Decision:
@@ -152,7 +153,7 @@ class _Look:
         if job.state is State.CANCELLING:
             return self._end(job, Ending(State.CANCELLED, owns_lease=False))
         if job.state is State.PAUSING:
-            raise _Moved  # nobody takes a pausing job's subject
+            raise _JobMoved  # no job takes over the subject of a pausing one
         return self._end(job, Ending(State.FAILED, EndReason.SUPERSEDED, owns_lease=False))
 
     def _begin(self, job: Job, expired: Lease | None) -> Finding:
@@ -176,21 +177,22 @@ class _Look:
 
     def _not_begun(self, job: Job, rejected: Rejected) -> Finding:
         if LEASE not in rejected.reasons:
-            raise _Moved from rejected
+            raise _JobMoved from rejected
         lease = retry_transient(self.world, lambda: read_lease(self.world, job))
         if lease is not None and lease.job_id == job.id:
-            raise _Moved from rejected
-        # Free or another's, while the job was unfinished: read it once more, it may have ended.
+            raise _JobMoved from rejected
+        # The subject is free or another job's, but this job was unfinished when it was read: it may
+        # have ended since.
         now = retry_transient(self.world, lambda: read_job(self.world, job.id))
         if now is None or now.state is not job.state or now.fence != job.fence:
-            raise _Moved from rejected
+            raise _JobMoved from rejected
         return self._superseded(now)
 
     def _end(self, job: Job, ending: Ending) -> Decision:
         try:
             ended = end_job(self.world, job, ending)
         except Rejected:
-            raise _Moved from None
+            raise _JobMoved from None
         if ended.cleanup:
             return KeepMessage("clean-up left", LOOK_AGAIN)
         return DeleteMessage(ending.state.value.lower())
@@ -199,7 +201,7 @@ class _Look:
         try:
             pause_job(self.world, job, lease)
         except Rejected:
-            raise _Moved from None
+            raise _JobMoved from None
         return DeleteMessage("paused")
 
     def _measure_start(self, job: Job, begun: Job) -> None:

@@ -21,8 +21,8 @@ and again, which is harmless."""
 class Heartbeat:
     """Beats every ``heartbeat`` seconds until stopped.
 
-    One failed beat is logged and tried again at the next; a beat that finds the lease gone, or
-    none that succeeded for a lease's length, makes ``lost`` true for good.
+    A failed beat is logged, and the next beat tries again. ``lost`` becomes true when a beat finds
+    the lease gone, or when no beat has succeeded for as long as a lease lasts.
     """
 
     def __init__(self, world: World, job: Job, delivery: Delivery) -> None:
@@ -42,7 +42,7 @@ class Heartbeat:
         self._task = self._world.runtime.spawn(f"heartbeat-{self._job.id}", self._run)
 
     def stop(self) -> None:
-        """Returns when no beat is in flight, so none can revive what is released next."""
+        """Returns when no beat is in flight, so that none can revive a lease released next."""
         self._stop.set()
         if self._task:
             self._task.join()

@@ -1,8 +1,8 @@
 """Writing down the ids of an uploaded file or a snapshot, before the first record is changed.
 
 The list is written whole under a name of this attempt's own, and one transaction makes it the
-job's. An interruption leaves an object nobody knows, which the bucket's lifecycle removes; the
-next attempt starts again. So a job never walks half of its input, nor somebody else's list.
+job's. An interruption leaves an object that no job names, which the bucket's lifecycle removes; the
+next attempt starts again. So a job never walks half of its input, nor another attempt's list.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from ..words.ports import World
     from .stopping import StopReason
 
-LOOK_EVERY: Final = 5000
-"""Ids between two looks at whether to stop."""
+CHECK_EVERY: Final = 5000
+"""Ids between two checks whether to stop."""
 
 
 def write_id_list(
     world: World, job: Job, should_stop: Callable[[Job], StopReason | None]
 ) -> LoopEnd:
-    """The job with its id list, or why it stopped before it had one.
+    """Write the job's id list. Returns the job with it, or why the attempt stopped before.
 
     Raises OwnershipLost, Transient, JobFailed (a bad line, a file that is gone, a bad query).
     """
-    return _Preparation(world, job, should_stop).run()
+    return _IdListWriter(world, job, should_stop).run()
 
 
 @dataclass(frozen=True)
-class _Preparation:
+class _IdListWriter:
     world: World
     job: Job
     should_stop: Callable[[Job], StopReason | None]
@@ -53,21 +53,21 @@ class _Preparation:
         started = self.world.runtime.now()
         # The fence makes the name this attempt's: a replaced worker can't change what is walked.
         name = f"ids/{self.job.id}-{self.job.fence}"
-        ids = DistinctIds(self._watched(self._found()))
+        ids = DistinctIds(self._checking_stop(self._ids()))
         try:
             size = self.world.payloads.put(name, lines(ids))
         except StopRequested as stopped:
-            return stopped.walked
+            return stopped.loop_end
         except BadUpload as error:
             raise JobFailed(EndReason.BAD_UPLOAD, str(error)) from error
         prepared = self.job.model_copy(
             update={"payload": name, "total": ids.total, "duplicates": ids.duplicates}
         )
         try:
-            self._keep(prepared, name)
+            self._commit(prepared, name)
         except StopRequested as stopped:
             self._drop(name)
-            return stopped.walked
+            return stopped.loop_end
         except OwnershipLost:
             self._drop(name)
             raise
@@ -82,16 +82,16 @@ class _Preparation:
 
     # --- the ids ------------------------------------------------------------------------------
 
-    def _found(self) -> Iterator[str]:
+    def _ids(self) -> Iterator[str]:
         if self.job.upload is not None:
-            return upload_ids(self.world, self.job.upload, self._look)
-        return self._queried(self.job.query or "")
+            return upload_ids(self.world, self.job.upload, self._check_stop)
+        return self._query_ids(self.job.query or "")
 
-    def _queried(self, query: str) -> Iterator[str]:
+    def _query_ids(self, query: str) -> Iterator[str]:
         port, filter_ = query_port(self.world), filter_of(query)
         cursor: str | None = None
         while True:
-            self._look()
+            self._check_stop()
             page = retry_transient(
                 self.world, partial(port.page, self.job.tenant, filter_, cursor, QUERY_PAGE)
             )
@@ -101,21 +101,21 @@ class _Preparation:
                 return
             cursor = page.next
 
-    def _watched(self, ids: Iterator[str]) -> Iterator[str]:
+    def _checking_stop(self, ids: Iterator[str]) -> Iterator[str]:
         for number, id_ in enumerate(ids, start=1):
-            if number % LOOK_EVERY == 0:
-                self._look()
+            if number % CHECK_EVERY == 0:
+                self._check_stop()
             yield id_
 
     # --- stopping -----------------------------------------------------------------------------
 
-    def _look(self) -> None:
-        """Raises Stopped, OwnershipLost."""
+    def _check_stop(self) -> None:
+        """Raises StopRequested, OwnershipLost."""
         if stop := self.should_stop(self.job):
             raise StopRequested(self.job, stop)
         still_running(self.world, self.job)
 
-    def _keep(self, prepared: Job, name: str) -> None:
+    def _commit(self, prepared: Job, name: str) -> None:
         written = id_list_written(
             self.world,
             self.job,

@@ -1,4 +1,4 @@
-"""What happens to each record of a chunk: the operation's answer, and the write for it."""
+"""Planning a chunk: for each record the operation's outcome, and the write for it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Work:
     operation: Operation
     parameters: BaseModel
     filter: Filter | None = None
-    """What a query's records have to match when they are read."""
+    """The filter that a query's records must match when they are read."""
 
     def outcome(self, record: Record) -> Outcome:
         """Never raises: one bad record never fails its neighbours."""
@@ -39,7 +39,7 @@ class Work:
 
 
 def plan(world: World, job: Job, work: Work, ids: Sequence[str]) -> dict[str, Plan]:
-    """Read the records (one call) and decide each. Raises Transient."""
+    """Read the records (one call) and plan each of them. Raises Transient."""
     records = world.records.read(job.tenant, ids)
     return {id_: plan_one(world, job, work, id_, records.get(id_)) for id_ in ids}
 

@@ -1,8 +1,8 @@
 """The next chunks are read and planned while one commits: two of a chunk's three waits are for the
 database, and neither needs the other's result.
 
-What was read ahead may be stale by its commit. That is no new case: the commit's conditions refuse
-what changed since it was read, whoever changed it.
+Records read ahead may be stale by their commit. That is no new case: the commit's conditions refuse
+every record that changed since it was read.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ answers the read after the commit before it, and the next commit would wait for 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some ids of the source, and what is to happen to their records."""
+    """Some ids of the source, and the plans for their records."""
 
     part: Part
     plans: Mapping[str, Plan]
 
 
 class Prefetch:
-    """Chunks by cursor, the next ``DEPTH`` of them being read in threads that end with it, one
-    after another: where a chunk begins is known when the one before it was read."""
+    """Chunks by cursor. The next ``DEPTH`` are read ahead, each in a thread of its own, but one
+    after another: where a chunk begins is known only when the one before it was read."""
 
     def __init__(self, world: World, read: Callable[[IdCursor], Chunk]) -> None:
         self._world = world
@@ -44,7 +44,8 @@ class Prefetch:
         self._ahead: deque[_Reading] = deque()
 
     def take(self, cursor: IdCursor) -> Chunk:
-        """The chunk at the cursor; what follows it is begun. Raises what reading it raised."""
+        """The chunk at the cursor; reading the ones after it begins. Raises what reading it
+        raised."""
         if self._ahead and self._cursor == cursor:
             chunk = self._ahead.popleft().result()
         else:
@@ -71,7 +72,7 @@ class Prefetch:
 
 
 class _Reading:
-    """One chunk being read."""
+    """A chunk that is being read in a thread."""
 
     def __init__(
         self, read: Callable[[IdCursor], Chunk], cursor: IdCursor, before: _Reading | None
@@ -94,12 +95,12 @@ class _Reading:
 
     def result(self) -> Chunk:
         """Raises what reading it raised, or the chunk before it did."""
-        chunk = self._outcome()
+        chunk = self._wait()
         assert chunk is not None
         return chunk
 
-    def _outcome(self) -> Chunk | None:
-        """None when there was nothing to read: the source had ended, or nobody wants it."""
+    def _wait(self) -> Chunk | None:
+        """None when the chunk was not read: the source had ended, or the chunk is unwanted."""
         self.join()
         if self._error is not None:
             raise self._error
@@ -109,7 +110,7 @@ class _Reading:
         try:
             cursor: IdCursor | None = self._cursor
             if self._before is not None:
-                before, self._before = self._before._outcome(), None  # noqa: SLF001  its own kind
+                before, self._before = self._before._wait(), None  # noqa: SLF001  its own kind
                 cursor = before.part.next if before else None
             if cursor is not None and not self.unwanted:
                 self._chunk = self._read(cursor)

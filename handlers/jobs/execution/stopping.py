@@ -34,7 +34,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True)
 class Worker:
-    """What the rules need to know of the process they run in."""
+    """The process that runs the attempt, as far as the rules need to know it."""
 
     name: str
     """Unique per delivery: an attempt whose beginning got no reply is known by it."""
@@ -46,7 +46,7 @@ class Worker:
 
 @dataclass(frozen=True)
 class LoopEnd:
-    """Where a walk ended; ``stop`` is None when every record is settled."""
+    """How a walk ended; ``stop`` is None when every record is done."""
 
     job: Job
     stop: StopReason | None
@@ -57,13 +57,14 @@ class StopRequested(Exception):
 
     def __init__(self, job: Job, stop: StopReason) -> None:
         super().__init__(stop)
-        self.walked = LoopEnd(job, stop)
+        self.loop_end = LoopEnd(job, stop)
 
 
 def still_running(world: World, job: Job) -> Job:
     """The job as it is now, if it is still this attempt's to run.
 
-    Raises Stopped when it was asked to cancel or pause, OwnershipLost when it is somebody else's.
+    Raises StopRequested when the job was asked to cancel or pause, OwnershipLost when another
+    attempt or job has the subject.
     """
     now = retry_transient(world, lambda: read_job(world, job.id))
     if now is None or now.fence != job.fence:

@@ -1,4 +1,4 @@
-"""What an entrypoint calls for each message of its lane."""
+"""The function that an entrypoint calls for each message of its lane."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def on_message(world: World, delivery: Delivery, worker: Worker) -> Decision:
     """Do what the message's job needs, which can take hours, and decide about the message.
 
-    Never raises for what the world does to it: a dependency that fails keeps the message.
+    Never raises because of a dependency: the message of a job it failed for is kept.
     """
     try:
         finding = find_out(world, delivery, worker)

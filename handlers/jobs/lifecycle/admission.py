@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from ..words.ports import World
 
 MAX_ADMITTED: Final = 10
-"""Held jobs one call admits; more than one is only free when limits were raised."""
+"""Held jobs one call admits; more than one slot is free only after a limit was raised."""
 
 
 def admit_held(world: World, tenant: str, lane: Lane) -> int:
     """Give free slots to the tenant's oldest held jobs; returns how many were admitted.
 
-    Never raises: recovery comes again while anybody is held.
+    Never raises: recovery tries again while a job is held.
     """
     admitted = 0
     try:
@@ -36,7 +36,7 @@ def admit_held(world: World, tenant: str, lane: Lane) -> int:
             try:
                 job = read_job(world, str(found.item["id"]))
             except Undecodable as error:
-                # Recovery buries it; those behind it need not wait for that.
+                # Recovery ends it; the jobs behind it need not wait for that.
                 world.telemetry.log("held_job_undecodable", pk=found.key.pk, why=str(error))
                 continue
             if job is None or not job.held:
@@ -50,8 +50,9 @@ def admit_held(world: World, tenant: str, lane: Lane) -> int:
 
 
 def admit_if_free(world: World, job: Job) -> None:
-    """For a job that was just held: between its being refused a slot and its being held, whoever
-    freed one saw nobody wait. Never raises: recovery comes again while anybody is held."""
+    """Admit a job that was just held, if a slot is free by now: a slot that was freed after the job
+    was refused one, and before it was held, found no job to admit. Never raises: recovery tries
+    again while a job is held."""
     try:
         use = lane_use(world, job.tenant, job.lane)
         if use.count >= use.limit:

@@ -1,4 +1,4 @@
-"""What a finished job leaves behind is removed before its message is."""
+"""Cleaning up after a finished job, before its message is deleted."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def clean_up(world: World, job: Job) -> None:
-    """Delete a finished job's id list and note that nothing is left. Safe to repeat.
+    """Delete a finished job's id list and mark the job as cleaned up. Safe to repeat.
 
-    Raises Transient: then the job keeps its note, and its message must stay.
+    Raises Transient: then the job stays marked for clean-up, and its message must stay.
     """
     if not job.cleanup:
         return

@@ -1,5 +1,5 @@
-"""What people may do to a job: cancel, pause, resume, retry. Each answers at once; a running job
-follows at its next chunk boundary."""
+"""The requests of clients to a job: cancel, pause, resume, retry. Each is answered at once; a
+running job follows at its next chunk boundary."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..words.job import Lease
     from ..words.ports import World
 
-MAX_LOOKS: Final = 8
+MAX_TRIES: Final = 8
 
 
 @dataclass(frozen=True)
@@ -49,23 +49,23 @@ Answer = Job | NotPossible | NoSuchJob | Busy | TooMany
 
 def cancel(world: World, tenant: str, job_id: str) -> Answer:
     """Raises Transient."""
-    return _persist(world, tenant, job_id, _cancel)
+    return _act_on_current(world, tenant, job_id, _cancel)
 
 
 def pause(world: World, tenant: str, job_id: str) -> Answer:
     """Raises Transient."""
-    return _persist(world, tenant, job_id, _pause)
+    return _act_on_current(world, tenant, job_id, _pause)
 
 
 def resume(world: World, tenant: str, job_id: str) -> Answer:
     """Raises Transient."""
-    return _persist(world, tenant, job_id, _resume)
+    return _act_on_current(world, tenant, job_id, _resume)
 
 
 def retry(world: World, tenant: str, job_id: str) -> Answer:
     """Run a failed job again from its checkpoint, with fresh attempts, if its subject is free.
     Raises Transient."""
-    return _persist(world, tenant, job_id, _retry)
+    return _act_on_current(world, tenant, job_id, _retry)
 
 
 def find(world: World, tenant: str, job_id: str) -> Job | None:
@@ -74,9 +74,11 @@ def find(world: World, tenant: str, job_id: str) -> Job | None:
     return job if job is not None and job.tenant == tenant else None
 
 
-def _persist(world: World, tenant: str, job_id: str, act: Callable[[World, Job], Answer]) -> Answer:
-    """Act on the job as it is, again when it moved meanwhile."""
-    for _ in range(MAX_LOOKS):
+def _act_on_current(
+    world: World, tenant: str, job_id: str, act: Callable[[World, Job], Answer]
+) -> Answer:
+    """Act on the job as it is; read it and act again when it was moved meanwhile."""
+    for _ in range(MAX_TRIES):
         job = find(world, tenant, job_id)
         if job is None:
             return NoSuchJob()
@@ -143,7 +145,7 @@ def _retry(world: World, job: Job) -> Answer:
         holder = retry_transient(world, lambda: read_job(world, lease.job_id or ""))
         return Busy(lease.job_id, holder.state if holder else None)
     if lease.job_id is not None:
-        # Buried by somebody who died before letting go of its subject.
+        # The process that ended it as undecodable died before it freed the subject.
         release_if_held(world, job)
     fence = first_fence(world, lease)
     fresh = job.model_copy(

@@ -1,5 +1,5 @@
-"""What to do with a dead letter. A message in a dead-letter queue is only a pointer too: its job
-says whether there is anything left to do."""
+"""Redriving dead letters. A message in a dead-letter queue is only a pointer, too: the state of its
+job decides what is left to do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ..words.writes import Item
 
 NOT_AGAIN: Final = frozenset({EndReason.SUPERSEDED, EndReason.TAKEN_OVER})
-"""Another job has worked on the subject since; whoever wants this one again asks for it by name."""
+"""Ends after which a redrive does not run the job again, since another job has worked on the
+subject; a client may still retry the job itself."""
 
 
 class Fate(StrEnum):
@@ -77,12 +78,12 @@ def read_letter(world: World, delivery: Delivery) -> Letter:
 
 
 def redrive(world: World, dead_letters: LaneQueue, letter: Letter) -> Redriven:
-    """Settle one dead letter; the message is deleted only when its job needs it no more.
+    """Do what a dead letter's job needs; the message is deleted only when the job needs it no more.
 
     Raises Transient, and Undecodable for a lease: then the message is still there, and doing it
     again does no harm.
     """
-    redriven = _settle(world, letter)
+    redriven = _redrive_job(world, letter)
     if redriven.fate is not Fate.REFUSED:
         dead_letters.delete(letter.delivery.receipt)
     world.telemetry.log(
@@ -95,12 +96,12 @@ def redrive(world: World, dead_letters: LaneQueue, letter: Letter) -> Redriven:
     return redriven
 
 
-def _settle(world: World, letter: Letter) -> Redriven:
+def _redrive_job(world: World, letter: Letter) -> Redriven:
     if letter.pointer is None:
         # Its job, if there is one, is found by recovery; this message can never help.
         return Redriven(Fate.DROPPED, letter.problem)
     if letter.undecodable is not None:
-        return _bury(world, letter.pointer.job_id, letter.undecodable, letter.problem)
+        return _end_undecodable(world, letter.pointer.job_id, letter.undecodable, letter.problem)
     job = letter.job
     if job is None:
         return Redriven(Fate.DROPPED, letter.problem)
@@ -117,8 +118,8 @@ def _settle(world: World, letter: Letter) -> Redriven:
             return _resend(world, job)
 
 
-def _bury(world: World, job_id: str, item: Item, why: str) -> Redriven:
-    """As a delivery of the message would."""
+def _end_undecodable(world: World, job_id: str, item: Item, why: str) -> Redriven:
+    """End an undecodable job, as a delivery of its message would."""
     match end_undecodable(world, job_id, item, why):
         case UndecodableResult.DONE:
             return Redriven(Fate.DROPPED, why)

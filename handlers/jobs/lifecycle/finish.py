@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def ending_of(job: Job) -> Ending:
-    """How a job whose records are all settled ends: its counts and its tolerance decide, and its
+    """How a job whose records are all done ends: its counts and its tolerance decide, and its
     effects may still have to be waited for."""
     failed = job.failed * 100 > job.tolerated_failure_percent * max(job.total or 0, 1)
     state = State.FAILED if failed else State.SUCCEEDED
@@ -73,7 +73,7 @@ def _end(world: World, job: Job, ending: Ending, *, unless_held: bool) -> Transi
 def pause_job(world: World, job: Job, expired: Lease | None = None) -> Job:
     """QUEUED or PAUSING to PAUSED, then admit the tenant's next job.
 
-    expired: the lease as read, when nobody is running the job any more. Returns the job as it is
+    expired: the lease as read, when no worker runs the job any more. Returns the job as it is
     afterwards. Raises Rejected when it was moved meanwhile, Transient when nothing was written.
     """
     transition = pause_transaction(world, job, expired)

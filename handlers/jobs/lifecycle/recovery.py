@@ -1,7 +1,8 @@
-"""What crashes left behind, found by time and settled by conditional writes.
+"""Recovery mends what crashes left behind: it finds items by time, and changes them by
+conditional writes.
 
 Every step looks at a bounded slice, and every item is claimed by the condition of the write that
-settles it, so two runs at once do no harm.
+handles it, so two runs at once do no harm.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..storage.transaction import Rejected, Transaction, execute, retry_transien
 from ..transitions.conditions import LEASE, owns_lease
 from ..transitions.enqueue import dispatch_again
 from ..transitions.finish import Ending
-from ..transitions.quotas import NOBODY_HELD
+from ..transitions.quotas import NONE_HELD
 from ..words.errors import OutcomeUnknown, Refused, Transient, Undecodable
 from ..words.job import EndReason, Job, Lane
 from ..words.messages import Message, group_of
@@ -52,9 +53,9 @@ class Recovery:
     out_of_time: Callable[[], bool] = lambda: False
 
     def run(self) -> dict[str, int]:
-        """Do every step; returns how many items each settled. Never raises for one bad item."""
+        """Do every step; returns how many items each handled. Never raises for one bad item."""
         report_backlog(self.world)
-        # What waits for places outside comes last: a sink that hangs uses up the whole run.
+        # Steps that call places outside come last: a sink that hangs uses up the whole run.
         steps = {
             control_table.DISPATCH: self._dispatch,
             control_table.LEASE: self._lease,
@@ -63,23 +64,23 @@ class Recovery:
             control_table.EFFECT: self._effect,
             control_table.EVENT: EventDelivery(self.world).deliver,
         }
-        settled = {kind: self._each(kind, step) for kind, step in steps.items()}
-        self.world.telemetry.log("recovery_ran", **settled)
-        return settled
+        handled = {kind: self._each(kind, step) for kind, step in steps.items()}
+        self.world.telemetry.log("recovery_ran", **handled)
+        return handled
 
     def _each(self, kind: str, step: Callable[[Found], bool]) -> int:
-        settled = 0
+        handled = 0
         for shard in range(self.world.due_shards):
             for found in self._due(kind, shard):
                 if self.out_of_time():
-                    return settled
+                    return handled
                 try:
-                    settled += step(found)
+                    handled += step(found)
                 except (Transient, Rejected, Undecodable) as error:
                     self._log("recovery_item_left", kind=kind, pk=found.key.pk, why=str(error))
                 except Exception as error:  # noqa: BLE001  one item must not stop the others
                     self._log("recovery_item_crashed", kind=kind, pk=found.key.pk, error=error)
-        return settled
+        return handled
 
     def _due(self, kind: str, shard: int) -> list[Found]:
         """A slice of what is due, oldest first. Empty when the store can't be asked now."""
@@ -139,7 +140,8 @@ class Recovery:
     # --- 3. leases ----------------------------------------------------------------------------
 
     def _lease(self, found: Found) -> bool:
-        """A holder nobody has heard of: dispatch it again, finish its transition, or free it."""
+        """A lease whose holder shows no life: dispatch the job again, finish its transition, or
+        free the subject."""
         item = retry_transient(self.world, lambda: self.world.store.get(found.key))
         if item is None or item.get("job_id") is None or not self._is_due(item):
             return False
@@ -148,19 +150,19 @@ class Recovery:
             self.world, lambda: self.world.store.get(control_table.job_key(job_id))
         )
         if raw is None:
-            return self._free(found.key, item)
+            return self._free_orphan(found.key, item)
         try:
             lease, job = control_table.lease_of(item), control_table.job_of(raw)
         except Undecodable as error:
-            burial = end_undecodable(self.world, job_id, raw, str(error), lease_key=found.key)
-            return burial is UndecodableResult.DONE
+            result = end_undecodable(self.world, job_id, raw, str(error), lease_key=found.key)
+            return result is UndecodableResult.DONE
         if job.held:
             return self._held(found.key, item, job)
         return self._dead(job, lease)
 
     def _held(self, lease: Key, item: Item, job: Job) -> bool:
-        """It waits for a slot, not for a message. Looked at again later: many that wait would
-        otherwise be all that a slice ever holds, and hide the dead behind them."""
+        """A held job waits for a slot, not for a message. Recovery looks at it again later:
+        otherwise many held jobs could fill every slice, and hide the dead jobs behind them."""
         world = self.world
         admitted = admit_held(world, job.tenant, job.lane)
         later = Update(
@@ -168,7 +170,7 @@ class Recovery:
             set={Index.DUE.sk: world.runtime.now() + ms(world.timing.lost_after)},
             when=(*owns_lease(job), Equals(Index.DUE.sk, item[Index.DUE.sk])),
         )
-        # Admitting it has moved that time already.
+        # An admission has moved the due time already.
         with suppress(Rejected):
             execute(world, Transaction("look_later", {LEASE: later}))
         return admitted > 0
@@ -183,7 +185,7 @@ class Recovery:
             release_if_held(self.world, job)
             return True
         if job.state is State.QUEUED:
-            return self._again(job, lease)
+            return self._dispatch_again(job, lease)
         if not expired:
             return False
         match job.state:
@@ -195,13 +197,13 @@ class Recovery:
                 ending = Ending(State.FAILED, EndReason.ATTEMPTS_EXHAUSTED, expired=lease)
                 end_job(self.world, job, ending)
             case State.RUNNING:
-                return self._again(job, lease)
+                return self._dispatch_again(job, lease)
         return True
 
     def _out_of_attempts(self, job: Job) -> bool:
         return job.attempt >= self.world.timing.lane(job.lane).max_attempts
 
-    def _again(self, job: Job, lease: Lease) -> bool:
+    def _dispatch_again(self, job: Job, lease: Lease) -> bool:
         transition = dispatch_again(self.world, job, lease)
         execute(self.world, transition.transaction)
         self.world.telemetry.count(Metric.JOBS_REDISPATCHED, lane=job.lane, operation=job.operation)
@@ -209,8 +211,8 @@ class Recovery:
         send_dispatch(self.world, transition.after)
         return True
 
-    def _free(self, key: Key, lease: Item) -> bool:
-        """The holder's item does not exist; nobody will ever release this."""
+    def _free_orphan(self, key: Key, lease: Item) -> bool:
+        """Free a subject whose holder's item does not exist: no worker will ever release it."""
         free = Update(
             key,
             set=readable_fence(self.world, lease, {}),
@@ -224,7 +226,7 @@ class Recovery:
     # --- 4. held jobs -------------------------------------------------------------------------
 
     def _admit(self, found: Found) -> bool:
-        """Admit, then look again later while anybody is still held."""
+        """Admit held jobs, then look again later while a job is still held."""
         tenant, lane = str(found.item["tenant"]), Lane(str(found.item["lane"]))
         admitted = admit_held(self.world, tenant, lane)
         at = int(str(found.item[Index.DUE.sk]))
@@ -237,7 +239,7 @@ class Recovery:
             update = Update(
                 found.key,
                 remove=control_table.NOT_DUE,
-                when=(Equals(Index.DUE.sk, at), *NOBODY_HELD),
+                when=(Equals(Index.DUE.sk, at), *NONE_HELD),
             )
         try:
             self.world.store.transact("look_again", [update])

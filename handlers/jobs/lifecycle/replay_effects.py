@@ -1,4 +1,4 @@
-"""Effects that are not done: who asks for them, and how the parked ones are run again."""
+"""Effects that are not done: listing them, and running the parked ones again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from .control import Answer
 
 MAX_REPLAYED: Final = 500
-"""Chunks one request puts back to work: within the time of an API call. Ask again for the rest."""
+"""Chunks whose effects one request replays, within the time of an API call; another request
+replays the rest."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ def replay_effects(world: World, tenant: str, job_id: str) -> Answer:
 
 
 def replay_one(world: World, effect: Effect) -> bool:
-    """False when somebody else did. Raises Transient."""
+    """Let recovery run a parked effect again; false when another replay was first. Raises
+    Transient."""
     try:
         replay_effect(world, effect)
     except Rejected:
@@ -68,7 +70,7 @@ def open_effects_of_job(world: World, job_id: str) -> Iterator[OpenEffect]:
 
 
 def open_effects_of_all(world: World) -> Iterator[OpenEffect]:
-    """Everybody's open and parked effects, a moment behind. Raises Transient."""
+    """All tenants' open and parked effects, perhaps a moment old. Raises Transient."""
     return map(_open_effect, rows_of_kinds(world, control_table.PARKED, control_table.EFFECT))
 
 

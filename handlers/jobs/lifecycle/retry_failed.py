@@ -39,8 +39,8 @@ def retry_failed(world: World, tenant: str, job_id: str, out_of_time: Callable[[
         return made or NotPossible(old, "its failed records were tried again before")
     if (why := _why_not(old)) is not None:
         return NotPossible(old, why)
-    outcome = submit_prepared(world, _with_ids(world, _retry_of(world, old), old, out_of_time))
-    return outcome.job if isinstance(outcome, Created) else outcome
+    result = submit_prepared(world, _with_ids(world, _retry_of(world, old), old, out_of_time))
+    return result.job if isinstance(result, Created) else result
 
 
 def _why_not(old: Job) -> str | None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..words.errors import Reason
     from ..words.ports import World
 
-MAX_LOOKS: Final = 8
+MAX_TRIES: Final = 8
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def submit(
     """Create the job, or say what is in the way.
 
     idempotency: hash of the client's key and request; the job that was made with it, ended or
-    not, is the answer to this request. Raises Transient (nothing was created), Unsettled (unless
-    it was).
+    not, is the answer to this request. Raises Transient (nothing was created),
+    Indeterminate (the job may have been created).
     """
     check_address(world, request)
     selection = select(world, tenant, request)
@@ -85,17 +85,17 @@ def submit(
 
 def submit_prepared(world: World, job: Job) -> SubmitResult:
     """Create a job whose id list is stored already, or drop the list. As ``submit``."""
-    placing_ = _Submission(world, job)
+    submission = _Submission(world, job)
     try:
-        outcome = placing_.place()
+        result = submission.run()
     except Indeterminate:
         raise  # the job may exist after all, and would need its ids
     except Transient:
         _drop_payload(world, job)
         raise
-    if not isinstance(outcome, Created) or outcome.replayed:
+    if not isinstance(result, Created) or result.replayed:
         _drop_payload(world, job)
-        return outcome
+        return result
     world.telemetry.log(
         "job_created",
         job_id=job.id,
@@ -104,17 +104,17 @@ def submit_prepared(world: World, job: Job) -> SubmitResult:
         operation=job.operation,
         lane=job.lane.value,
         total=job.total,
-        held=outcome.job.held,
+        held=result.job.held,
     )
-    if not outcome.job.held:
-        send_dispatch(world, outcome.job)
-    if placing_.written is not None:
-        publish_now(world, placing_.written)
-    if outcome.job.held:
-        admit_if_free(world, outcome.job)
-    if placing_.dead is not None:
-        admit_held(world, job.tenant, placing_.dead.lane)
-    return outcome
+    if not result.job.held:
+        send_dispatch(world, result.job)
+    if submission.written is not None:
+        publish_now(world, submission.written)
+    if result.job.held:
+        admit_if_free(world, result.job)
+    if submission.dead is not None:
+        admit_held(world, job.tenant, submission.dead.lane)
+    return result
 
 
 def _new_job(
@@ -164,41 +164,41 @@ def _drop_payload(world: World, job: Job) -> None:
 
 @dataclass
 class _Submission:
-    """Tries until the job has its place or somebody is known to be in the way."""
+    """Tries until the job is created, or another job or a limit is known to be in the way."""
 
     world: World
     job: Job
     held: bool = False
     written: Transaction | None = None
-    """What has created it."""
+    """The transaction that created the job."""
     dead: Job | None = None
-    """The holder it took the subject from, and whose slot may be free now."""
+    """The dead holder that the job took the subject from, and whose slot may be free now."""
 
-    def place(self) -> SubmitResult:
-        outcome = self._create()
-        for _ in range(MAX_LOOKS):
-            if not isinstance(outcome, Rejected):
-                return outcome
-            outcome = self._answer(outcome)
+    def run(self) -> SubmitResult:
+        result = self._create()
+        for _ in range(MAX_TRIES):
+            if not isinstance(result, Rejected):
+                return result
+            result = self._answer(result)
         raise Transient("the subject keeps changing hands")
 
-    def _placed(self) -> Job:
+    def _queued(self) -> Job:
         return queued_job(self.world, self.job, held=self.held)
 
     def _create(self) -> SubmitResult | Rejected:
-        placed = self._placed()
-        return self._try(placed, create_job(self.world, placed))
+        queued = self._queued()
+        return self._try(queued, create_job(self.world, queued))
 
-    def _try(self, placed: Job, transaction: Transaction) -> Created | Rejected:
+    def _try(self, queued: Job, transaction: Transaction) -> Created | Rejected:
         try:
             execute(self.world, transaction)
         except Rejected as rejected:
             return rejected
         self.written = transaction
-        return Created(placed)
+        return Created(queued)
 
     def _answer(self, rejected: Rejected) -> SubmitResult | Rejected:
-        """What a refusal means, and the next try."""
+        """The result that a refusal means, or that of the next try."""
         if reason := rejected.reasons.get(REQUEST):
             return self._made_before(str((reason.item or {}).get("job_id")))
         if reason := rejected.reasons.get(RETRIED):
@@ -220,9 +220,10 @@ class _Submission:
         return self._made_before(str(job_id))
 
     def _made_before(self, job_id: str) -> Created:
-        """The same request came before, and its answer may never have reached anybody."""
+        """The job of an earlier try of this request, whose answer may not have reached the
+        client."""
         if job_id == self.job.id:
-            return Created(self._placed())
+            return Created(self._queued())
         made = retry_transient(self.world, lambda: read_job(self.world, job_id))
         if made is None:
             raise Transient("the job of this request cannot be read")
@@ -231,19 +232,19 @@ class _Submission:
     def _subject_refused(self, reason: Reason) -> SubmitResult | Rejected:
         lease = Lease(fence=0) if reason.item is None else lease_of(reason.item)
         if lease.job_id is None:
-            # Free, but its fence is past our clock.
+            # The subject is free, but its fence is past this process's clock.
             fence = first_fence(self.world, lease)
             self.job = self.job.model_copy(update={"fence": fence})
             return self._create()
         if lease.job_id == self.job.id:
-            return Created(self._placed())  # our own write, met by a retry of the client library
+            return Created(self._queued())  # its own write, met by a retry of the client library
         return self._holder(lease, lease.job_id)
 
     def _holder(self, lease: Lease, holder_id: str) -> SubmitResult | Rejected:
         try:
             holder = retry_transient(self.world, lambda: read_job(self.world, holder_id))
         except Undecodable:
-            return Busy(holder_id, None)  # its message or recovery will bury it
+            return Busy(holder_id, None)  # a delivery or recovery will end it
         if holder is None:
             return Busy(holder_id, None)
         if self.job.idempotency is not None and holder.idempotency == self.job.idempotency:
@@ -256,7 +257,7 @@ class _Submission:
         return Busy(holder.id, holder.state)
 
     def _may_take_over(self, lease: Lease, holder: Job) -> bool:
-        """Its own redelivery must have had its chance first."""
+        """Whether the holder is dead for so long that its own redelivery has had its chance."""
         if lease.expires_at is None or lease.fence != holder.fence:
             return False
         if holder.state not in {State.RUNNING, State.CANCELLING}:
@@ -267,15 +268,15 @@ class _Submission:
     def _take_over(self, lease: Lease, holder: Job) -> Created | Rejected:
         fence = first_fence(self.world, lease)
         self.job = self.job.model_copy(update={"fence": fence})
-        placed = self._placed()
-        # Also if the write turns out to be ours only later: see _subject_refused.
+        queued = self._queued()
+        # Set before the write: _subject_refused may find later that the write was this one's.
         self.dead = holder
-        outcome = self._try(placed, take_over(self.world, placed, lease, holder))
-        if isinstance(outcome, Created):
+        result = self._try(queued, take_over(self.world, queued, lease, holder))
+        if isinstance(result, Created):
             self.world.telemetry.count(
                 Metric.TAKEOVERS, lane=holder.lane, operation=holder.operation
             )
             self.world.telemetry.log(
                 "taken_over", job_id=self.job.id, tenant=self.job.tenant, old_job_id=holder.id
             )
-        return outcome
+        return result

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..words.ports import World
     from ..words.writes import Condition, Item, Key, When, Write
 
-# A job that was asked to cancel or pause takes the edge it was on; what is paused then goes on.
+# A job that was asked to cancel or pause takes that edge; a paused job then goes on to its end.
 WAY_OUT: Final = {
     State.QUEUED: State.FAILED,
     State.RUNNING: State.FAILED,
@@ -41,24 +41,24 @@ EXPIRY: Final = ("expires_at", *control_table.NOT_DUE)
 
 
 class UndecodableResult(StrEnum):
-    """What came of it."""
+    """The result of ending an undecodable job."""
 
     DONE = "done"
     """The job has ended, and holds nothing."""
     MOVED = "moved"
-    """It was moved since it was read: it may be somebody's who can read it, and so may its
+    """The job was moved since it was read: a worker of newer code may run it and hold its
     subject."""
     HELD = "held"
-    """Its lease has not expired: somebody who can read it may be running it."""
+    """Its lease has not expired: a worker of newer code may be running it."""
 
 
 def end_undecodable(
     world: World, job_id: str, item: Item, why: str, *, lease_key: Key | None = None
 ) -> UndecodableResult:
-    """End a job by what can be made out of its raw item; safe to repeat.
+    """End a job by the readable part of its raw item; safe to repeat.
 
-    lease_key: of the lease that names the job, if that is known better than from the item. Raises
-    Transient.
+    lease_key: the key of the lease that names the job, if the caller knows it; else the item has to
+    say it. Raises Transient.
     """
     key = lease_key or _lease_key(item)
     if key is None:
@@ -68,21 +68,22 @@ def end_undecodable(
         world.telemetry.log("burial_waits", job_id=job_id, why=why)
         return UndecodableResult.HELD
     world.telemetry.log("job_undecodable", job_id=job_id, why=why)
-    return _UndecodableJob(world, job_id, item, why, lease).bury()
+    return _UndecodableJob(world, job_id, item, why, lease).end()
 
 
 @dataclass(frozen=True)
 class _HeldLease:
-    """The lease that the job holds, as it was read, whether it is one or not."""
+    """The lease that the job holds, as its item was read; the lease may be undecodable, too."""
 
     key: Key
     item: Item
 
     def lasts(self, now: int) -> bool:
-        """One without an expiry is of a job that nobody runs."""
+        """Whether the lease has not expired. A lease without an expiry is that of a job that no
+        worker runs."""
         at = self.item.get("expires_at")
         if at is not None and not isinstance(at, int):
-            # A beat writes both, this one later than the other.
+            # A beat writes both times; this one lies after the expiry.
             at = self.item.get(Index.DUE.sk)
         return isinstance(at, int) and at > now
 
@@ -103,17 +104,17 @@ class _UndecodableJob:
     why: str
     lease: _HeldLease | None
 
-    def bury(self) -> UndecodableResult:
+    def end(self) -> UndecodableResult:
         state = _state(self.item)
         after = WAY_OUT.get(state) if state else State.FAILED
         if after is None:
             return UndecodableResult.DONE if self._release() else UndecodableResult.MOVED
         if not self._move(state, after):
             return UndecodableResult.MOVED
-        return self._after(after).bury()
+        return self._moved_to(after).end()
 
-    def _after(self, state: State) -> _UndecodableJob:
-        """The same, with what the move to this state has written."""
+    def _moved_to(self, state: State) -> _UndecodableJob:
+        """The same job, with what the move to this state has written."""
         item = {**self.item, "state": state.value, "has_slot": False}
         lease = self.lease
         if lease is not None and state is State.PAUSED:
@@ -121,9 +122,9 @@ class _UndecodableJob:
         return replace(self, item=item, lease=lease)
 
     def _move(self, state: State | None, after: State) -> bool:
-        """Closes: burying what somebody has begun or resumed since it was read (the fence rises
-        with each attempt), or whose worker has beaten since, and giving back the place in line of
-        a held job that was admitted since (no fence rises)."""
+        """Move the job to the state. Closes: ending a job that a worker has begun or resumed since
+        it was read (the fence rises with each attempt), or whose worker has beaten since, and
+        giving back the place in line of a held job that was admitted since (no fence rises)."""
         if state is not None:
             reason_for(state, after)
         ended = self._ended() if after.terminal else {}
@@ -137,11 +138,11 @@ class _UndecodableJob:
         }
         if self.lease is not None:
             key, when = self.lease.key, (*self.lease.mine, self.lease.expiry)
-            # What is paused can stay so, if this process dies now: nobody has to look at it.
+            # A paused job can stay paused, if this process dies now: recovery need not look at it.
             pausing = after is State.PAUSED
             writes[LEASE] = Update(key, remove=EXPIRY, when=when) if pausing else Check(key, when)
         writes |= _counts(self.item, state, after)
-        writes |= self._told(after, ended) if ended else {}
+        writes |= self._end_event(after, ended) if ended else {}
         transaction = Transaction("bury", writes, self._is_now(after))
         if not self._execute(transaction):
             return False
@@ -153,7 +154,8 @@ class _UndecodableJob:
 
     @property
     def _as_read(self) -> When:
-        """Nobody moved the job, and the counters hold for it what they did (``_counts``)."""
+        """The job was not moved since it was read, and the counters hold the same for it
+        (``_counts``)."""
         names = ("state", "fence", "has_slot", "waiting_reason")
         return tuple(as_stored(self.item, name) for name in names)
 
@@ -165,9 +167,9 @@ class _UndecodableJob:
             "expires_at_seconds": self.world.timing.history_ends(now),
         }
 
-    def _told(self, after: State, ended: Item) -> dict[str, Write]:
-        """The rows of its end, if it still says enough of itself. One that has ended before, in a
-        state of a newer version, was told of then."""
+    def _end_event(self, after: State, ended: Item) -> dict[str, Write]:
+        """The rows of the job's end, if its item still describes it well enough. A job that had
+        ended before, in a state of newer code, got its event then."""
         if "finished_at" in self.item:
             return {}
         known: Item = {
@@ -184,8 +186,8 @@ class _UndecodableJob:
         return event_rows(self.world, job, EventType.ENDED)
 
     def _release(self) -> bool:
-        """Free the subject if the job still holds it. Closes: a retry by somebody who can read
-        the job taking the subject again."""
+        """Free the subject if the job still holds it. Closes: a retry by newer code,
+        which can read the job, taking the subject again."""
         if self.lease is None:
             return True
         writes: dict[str, Write] = {
@@ -227,7 +229,7 @@ def _lane(item: Item) -> Lane | None:
 
 
 def _lease_key(item: Item) -> Key | None:
-    """Of the subject, if the item still says which one."""
+    """The key of the subject's lease; None when the item does not say which subject."""
     tenant, subject = item.get("tenant"), item.get("subject")
     if not isinstance(tenant, str) or not isinstance(subject, str):
         return None
@@ -240,9 +242,9 @@ def _lease(world: World, job_id: str, key: Key) -> _HeldLease | None:
 
 
 def readable_fence(world: World, lease: Item, holder: Item) -> Item:
-    """What to set on a lease that is freed. A fence that cannot be read starts from its holder's or
-    the clock again, like a subject's first: no job could ever be above it, and nobody could take
-    the subject."""
+    """The attributes to set on a lease that is freed. An unreadable fence starts again from the
+    holder's or the clock, like a subject's first one: otherwise no job's fence could ever be above
+    it, and no job could take the subject."""
     if isinstance(lease.get("fence"), int):
         return {}
     known, now = holder.get("fence"), world.runtime.now()
@@ -250,7 +252,8 @@ def readable_fence(world: World, lease: Item, holder: Item) -> Item:
 
 
 def _counts(item: Item, state: State | None, after: State) -> dict[str, Write]:
-    """What its tenant's counters still hold for it, as far as the item says."""
+    """The writes that give back what the tenant's counters hold for the job, as far as the item
+    says."""
     writes: dict[str, Write] = {}
     tenant, lane = item.get("tenant"), _lane(item)
     if not isinstance(tenant, str):

@@ -1,4 +1,4 @@
-"""What became of single records: the failed and skipped ones of a job, and those a sink refused."""
+"""The results of single records: those that failed or were skipped, and those a sink refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Unfinished(FairlaneError):
 
 
 class ItemOutcome(StrEnum):
-    """What can be listed. The others were changed as asked; nobody writes them down."""
+    """The outcomes that can be listed. Records changed as asked are not written down one by one."""
 
     FAILED = "failed"
     SKIPPED = "skipped"
@@ -43,7 +43,7 @@ class ItemResult:
     outcome: ItemOutcome
     reason: str
     sink: str | None = None
-    """Of a refused one: who refused it."""
+    """The sink that refused the record; None for the other outcomes."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Results:
 def item_page(
     world: World, job: Job, outcome: ItemOutcome, mark: Mark, *, limit: int, max_bytes: int
 ) -> Results:
-    """At most ``limit`` results, and no more than take ``max_bytes`` as UTF-8 without what is
-    around them; at least one if there is one. Raises Transient."""
+    """At most ``limit`` results, whose ids and reasons take at most ``max_bytes`` as UTF-8; at
+    least one if there is one. Raises Transient."""
     found: list[ItemResult] = []
     size = rows = 0
     for at, result in _marked(world, job, outcome, mark):
@@ -87,8 +87,8 @@ def item_page(
 def item_results(
     world: World, job: Job, outcome: ItemOutcome, out_of_time: Callable[[], bool]
 ) -> Iterator[ItemResult]:
-    """All of them, as of when the job was read, in the order they were settled; a few rows in
-    memory. out_of_time: asked after each row, which may hold none of them. Raises Unfinished,
+    """All results as of when the job was read, in the order of their chunks; memory holds a few
+    rows. out_of_time: called after each row, also one without such results. Raises Unfinished,
     Transient."""
     for _, result in _marked(world, job, outcome, Mark()):
         if result is not None:
@@ -126,7 +126,7 @@ def _rows(world: World, job: Job, outcome: ItemOutcome, after: str | None) -> It
         )
         for found in part.found:
             if outcome is not ItemOutcome.REFUSED and found.key.sk >= end:
-                return  # settled since the job was read
+                return  # committed since the job was read
             yield found
         if part.next is None:
             return

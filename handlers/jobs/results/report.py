@@ -1,4 +1,4 @@
-"""A file with what became of a job's records, for downloading."""
+"""A file with the results of a job's records, for downloading."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Report:
     """Records listed."""
     bytes: int
     sha256: str
-    """Of the file, in hex."""
+    """The file's SHA-256, in hex."""
 
 
 def write_report(
@@ -51,15 +51,15 @@ def write_report(
 ) -> Report:
     """Write the report of a job as it was read, whatever its state. Memory does not grow with it.
 
-    Raises Unfinished, Transient; then no file is left that anybody knows of.
+    Raises Unfinished, Transient; then no file is left under a name that was given out.
     """
-    report = _Writing(world, job, outcomes, form, out_of_time)
+    report = _ReportWriter(world, job, outcomes, form, out_of_time)
     name = report.name()
     size = retry_transient(world, lambda: world.payloads.put(name, report.blocks()))
     return Report(name, report.count, size, report.hash.hexdigest())
 
 
-class _Writing:
+class _ReportWriter:
     def __init__(
         self,
         world: World,
@@ -77,16 +77,16 @@ class _Writing:
         self.hash = hashlib.sha256()
 
     def name(self) -> str:
-        """An address given out before never shows another file than it was described with: what
-        can still change gets a new name every time."""
+        """The file's name. A report that can still change gets a new name every time, so that an
+        address given out before always shows the file it was described with."""
         job = self._job
-        settled = job.state.terminal and not job.effects_open and not job.effects_parked
+        final = job.state.terminal and not job.effects_open and not job.effects_parked
         of = "-".join(outcome.value for outcome in self._outcomes)
-        as_read = f"{job.position}" if settled else self._world.runtime.token()
+        as_read = f"{job.position}" if final else self._world.runtime.token()
         return f"{REPORTS}/{job.id}/{of}-{as_read}.{self._form.value}"
 
     def blocks(self) -> Iterator[bytes]:
-        """Can be begun again."""
+        """The file's blocks; a second call begins again."""
         self.count, self.hash = 0, hashlib.sha256()
         waiting: list[str] = [_csv(COLUMNS)] if self._form is ReportFormat.CSV else []
         size = 0

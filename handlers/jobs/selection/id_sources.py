@@ -31,12 +31,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Part:
-    """Some entries in their order."""
+    """The next entries of a source, in their order."""
 
     entries: Sequence[Entry]
     next: IdCursor | None
-    """Where to go on; None at the end. Entries may be missing while there is more: a source
-    gives up looking after a while, so that its caller can be stopped."""
+    """The cursor to go on with; None at the end. A part may be empty while there is more: a source
+    stops looking after a while, so that its caller can be stopped."""
 
 
 class Source(Protocol):
@@ -45,7 +45,7 @@ class Source(Protocol):
 
 
 def source_of(world: World, job: Job) -> Source:
-    """Raises JobFailed when this deployment can't walk such a job."""
+    """The id source of the job. Raises JobFailed when this deployment can't walk such a job."""
     if job.payload is not None:
         return StoredIds(world.payloads, job.payload)
     if job.ids is None and job.query is not None:
@@ -163,7 +163,7 @@ class QueriedIds:
         page = self._query.page(self._tenant, self._filter, after, QUERY_PAGE)
         self._waiting = [Entry(found.id, found.cursor) for found in page.found]
         if self._waiting and page.next is not None:
-            # What the source looked through after the last match need not be looked through again.
+            # The next page goes on after the last record looked through, not after the last match.
             self._waiting[-1] = Entry(self._waiting[-1].id, page.next)
         self._next = page.next
 

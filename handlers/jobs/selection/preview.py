@@ -1,4 +1,4 @@
-"""What a job would do, for somebody who wants to see it before it is created."""
+"""The preview of a job: what it would do, before it is created."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
 SAMPLE: Final = 10
 LOOKED_AT: Final = 1000
-"""Lines of a file that are read for it, however often an id comes again."""
+"""Lines of an uploaded file that a preview reads, however often an id comes again."""
 PAGES: Final = 3
-"""Of a query, read for it, however few records match."""
+"""Pages of a query that a preview reads, however few records match."""
 COUNT_UP_TO: Final = 10_000
 CHUNK_SECONDS: Final = 0.2
-"""What reading, planning and committing one chunk is taken to last."""
+"""The time that an estimate takes for reading, planning and committing one chunk."""
 KIB: Final = 1024
 JOB_BYTES: Final = 2 * KIB
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of a run in which every record is changed."""
+    """The estimate of a run in which every record is changed."""
 
     seconds: int
     write_units: int
-    """DynamoDB's: transactions cost two for each KB written, and the checkpoint is written with
+    """DynamoDB's write units: transactions cost two for each KB, and the checkpoint is written with
     every chunk. Indexes of the team's own table come on top."""
 
 
@@ -63,7 +63,7 @@ class Preview:
 
 
 def preview(world: World, tenant: str, request: Accepted) -> Preview:
-    """Looks, and writes nothing. Raises Unprocessable, Transient."""
+    """The preview of a request; writes nothing. Raises Unprocessable, Transient."""
     check_address(world, request)
     selection = select(world, tenant, request)
     try:
@@ -131,7 +131,7 @@ def _estimate(world: World, tenant: str, count: int, sample: tuple[str, ...]) ->
     sizes = [size_of(record.fields) for record in found.values()]
     each = 2 * _kilobytes(sum(sizes) // len(sizes) if sizes else KIB)
     chunks = -(-count // min(world.limits.chunk_size, MAX_CHUNK))
-    # Of a chunk: the job and its index entry, the lease's check, the effect's row.
+    # A chunk's other writes: the job and its index entry, the lease's check, the effect's row.
     checkpoint = 3 * _kilobytes(JOB_BYTES) + 2 + 2
     return Estimate(
         seconds=round(chunks * CHUNK_SECONDS), write_units=count * each + chunks * checkpoint

@@ -1,4 +1,4 @@
-"""What a client may ask for, checked at the edge."""
+"""The request for a job, checked at the edge."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class BadRequest(FairlaneError):
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
-        """Where it is wrong, such as ``ids[3]`` or ``params.field``; "" is the whole body."""
+        """The path of the wrong part, such as ``ids[3]`` or ``params.field``; "" is the whole
+        body."""
 
 
 class TooLarge(BadRequest):
@@ -47,7 +48,7 @@ class Unprocessable(BadRequest):
     def __init__(self, field: str, message: str, names: frozenset[str] = frozenset()) -> None:
         super().__init__(field, message)
         self.names = names
-        """The record fields it is about, if it is about any."""
+        """The record fields that the problem is about, if any."""
 
 
 def _text(max_bytes: int) -> AfterValidator:

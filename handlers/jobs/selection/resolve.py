@@ -29,25 +29,26 @@ UPLOADS: Final = "uploads"
 
 @dataclass(frozen=True)
 class Selection:
-    """Ids, an upload or a query; also the ids of an upload or a query over few records."""
+    """The records that a request selects: ids, an upload or a query; of an upload or a query over
+    few records, its ids too."""
 
     ids: tuple[str, ...] | None = None
     upload: Upload | None = None
     query: Filter | None = None
     traversal: Traversal | None = None
     why: str = ""
-    """Why that traversal."""
+    """The reason for the traversal."""
     duplicates: int = 0
     """Repeats in a file whose ids are known."""
 
     @property
     def known(self) -> int | None:
-        """How many records, if that is known without looking for them."""
+        """The number of records, if it is known without looking for them."""
         return None if self.ids is None else len(self.ids)
 
 
 def select(world: World, tenant: str, request: Accepted) -> Selection:
-    """Raises Unprocessable, Transient."""
+    """The records that a request selects. Raises Unprocessable, Transient."""
     if request.upload_id is not None:
         upload = _uploaded(world, tenant, request.upload_id)
         return _fixed(world, Selection(upload=upload), few_in_upload(world, upload))
@@ -72,7 +73,7 @@ def _fixed(world: World, selection: Selection, few: Few | None) -> Selection:
 
 
 def check_address(world: World, request: Accepted) -> None:
-    """Raise Unprocessable for an address that is not to be told of a job."""
+    """Raise Unprocessable for an address that must not receive a job's events."""
     if request.notify is None:
         return
     if world.address_problem is None:
@@ -104,7 +105,7 @@ def offer_upload(world: World, tenant: str, form: UploadForm) -> Offer:
 
 
 def _name(tenant: str, upload_id: str) -> str:
-    """Under the tenant's own prefix: nobody's id leads to another tenant's file."""
+    """The file's name, under the tenant's own prefix: no id leads to another tenant's file."""
     owner = hashlib.sha256(b"fairlane-uploads:" + tenant.encode()).hexdigest()[:32]
     return f"{UPLOADS}/{owner}/{upload_id}"
 
@@ -176,7 +177,7 @@ def _written(world: World, request: Accepted) -> frozenset[str]:
 
 
 def lane_for(known_items: int | None, limits: Limits) -> Lane:
-    """known_items: None when the number is not known before walking."""
+    """The lane of a job. known_items: None when the number is not known before the walk."""
     if known_items is not None and known_items <= limits.small_max_items:
         return Lane.SMALL
     return Lane.BULK

@@ -1,4 +1,4 @@
-"""Whether the records of a query may be changed while they are being looked for."""
+"""The choice of a query's traversal: whether its records may change while they are walked."""
 
 from __future__ import annotations
 

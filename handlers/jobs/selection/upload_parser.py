@@ -23,13 +23,13 @@ from ..words.upload import Format, UploadForm
 STEP: Final = 256 * 1024
 """Bytes decompressed at a time."""
 SHOWN: Final = 60
-"""Characters of somebody else's text in a message."""
+"""Characters of the client's text that a message shows."""
 GZIP: Final = 16 + zlib.MAX_WBITS
 NOT_CSV: Final = (
     "is not CSV: its quotes (one inside a quoted field is written twice), its line ends, or a "
     f"field larger than the limit of {csv.field_size_limit()} characters"
 )
-"""The reader's own words are those of the interpreter's version."""
+"""Fixed words, since the csv module's own differ from version to version."""
 
 
 class BadUpload(FairlaneError):
@@ -44,7 +44,7 @@ class BadUpload(FairlaneError):
 def parse_ids(blocks: Iterable[bytes], form: UploadForm, *, max_bytes: int) -> Iterator[str]:
     """The ids of a file in their order, repeats included.
 
-    max_bytes: of the decompressed file. Raises BadUpload, and whatever ``blocks`` raises.
+    max_bytes: the limit of the decompressed file. Raises BadUpload, and whatever ``blocks`` raises.
     """
     lines = _Lines(_expanded(blocks, max_bytes) if form.gzip else _bounded(blocks, max_bytes))
     if form.format is Format.CSV:
@@ -65,7 +65,7 @@ def _bounded(blocks: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
 
 
 def _expanded(blocks: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
-    """What a gzip file of one or more members holds, in bounded steps."""
+    """The content of a gzip file of one or more members, in bounded steps."""
     return _bounded(_members(blocks), max_bytes)
 
 
@@ -130,7 +130,7 @@ class _Lines:
 # --- JSON Lines -------------------------------------------------------------------------------
 
 
-class _Twice(NotJson):
+class _RepeatedField(NotJson):
     pass
 
 
@@ -145,7 +145,7 @@ def _jsonl_ids(lines: _Lines, column: str | None) -> Iterator[str]:
 def _json_id(number: int, line: str, column: str | None) -> object:
     try:
         value = json_loads(line, object_pairs_hook=_object, parse_int=_Number, parse_float=_Number)
-    except _Twice as error:
+    except _RepeatedField as error:
         raise BadUpload(number, str(error)) from error
     except NotJson as error:
         raise BadUpload(number, f"is not JSON: {error}") from error
@@ -169,7 +169,7 @@ class _Number(str):
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _Twice("an object names one field twice")
+        raise _RepeatedField("an object names one field twice")
     return found
 
 

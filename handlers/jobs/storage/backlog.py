@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MAX_COUNTED: Final = 500
 """Rows of one shard that are counted: each count is paid for like a read of the rows."""
 LATER: Final = 2**53
-"""After every time there is (ms)."""
+"""A time (ms) after every due time."""
 BACKLOG_METRICS: Final = {
     control_table.DISPATCH: Metric.DISPATCHES_OPEN,
     control_table.EFFECT: Metric.EFFECTS_OPEN,
@@ -27,8 +27,8 @@ BACKLOG_METRICS: Final = {
 def report_backlog(world: World) -> None:
     """Count what is open, due or not. Never raises."""
     try:
-        for kind, measure in BACKLOG_METRICS.items():
-            world.telemetry.count(measure, _count(world, kind))
+        for kind, metric in BACKLOG_METRICS.items():
+            world.telemetry.count(metric, _count(world, kind))
     except Transient as error:
         world.telemetry.log("open_not_counted", why=str(error))
 

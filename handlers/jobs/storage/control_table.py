@@ -22,13 +22,13 @@ DISPATCH: Final = "dispatch"
 EFFECT: Final = "effect"
 EFFECT_PREFIX: Final = "EFFECT#"
 PARKED: Final = "parked"
-"""Effects that were given up: found by whoever asks for them, not by recovery."""
+"""The kind of effects that were given up: recovery passes them over, a replay finds them."""
 LEASE: Final = "lease"
 ADMIT: Final = "admit"
 EVENT: Final = "event"
 EVENT_PREFIX: Final = "EVENT#"
 PARKED_EVENT: Final = "parked_event"
-"""As PARKED is of effects."""
+"""The kind of events that were given up."""
 CLEANUP: Final = "cleanup"
 OUTCOME_ROW: Final = "OUTCOME#"
 REFUSED_ROW: Final = "REFUSED#"
@@ -122,7 +122,7 @@ def job_item(world: World, job: Job) -> dict[str, Value]:
 
 
 def beside_fields(world: World, job: Job) -> dict[str, Value]:
-    """What a job's item has besides the job's fields: where indexes find it, and when it goes."""
+    """The attributes of a job's item beside the job's fields: index keys and the item's expiry."""
     attributes: dict[str, Value] = {
         Index.BY_TENANT.pk: tenant_partition(job.tenant),
         Index.BY_TENANT.sk: job.id,
@@ -159,9 +159,9 @@ def job_of(item: Item) -> Job:
 
 
 def readable_part(item: Item, instead: Item) -> Job:
-    """What an item that is no job still says of one, with some attributes set to others: for
-    telling of it, never for going on with it. What cannot be read is left out. Raises Undecodable
-    when that is what a job is known by, or its counts."""
+    """The job that an undecodable item still describes: for an event, never for running it.
+    Attributes that cannot be read are left out. instead: attributes that replace the item's.
+    Raises Undecodable when the counts, or attributes that every job has, cannot be read."""
     known = {**item, "params": "", **instead}
     try:
         return Job.model_validate(known)
@@ -190,6 +190,6 @@ def read_job(world: World, job_id: str) -> Job | None:
 
 
 def read_lease(world: World, job: Job) -> Lease | None:
-    """The lease of the job's subject, whoever holds it. Raises Undecodable, Transient."""
+    """The lease of the job's subject, which another job may hold. Raises Undecodable, Transient."""
     item = world.store.get(lease_key(job.tenant, job.subject))
     return None if item is None else lease_of(item)

@@ -27,10 +27,10 @@ COUNTERS: Final = (
 def job_update(
     world: World, before: Job, after: Job, *, when: When, beside: Item | None = None
 ) -> Update:
-    """Set, add or remove exactly what differs.
+    """The update that sets, adds or removes exactly the attributes that differ.
 
-    before: as read; ``when`` makes sure that it still is. beside: attributes that are not fields of
-    a job. Raises IllegalTransition for an edge that does not exist.
+    before: the job as read; ``when`` makes sure that it has not changed. beside: attributes that
+    are not fields of a job. Raises IllegalTransition for an edge that does not exist.
     """
     if after.state is not before.state or after.attempt > before.attempt:
         reason_for(before.state, after.state)

@@ -36,19 +36,19 @@ class Claim:
 
     key: Key
     tries: int
-    """With this one."""
+    """The number of tries, this one included."""
     until: int
-    """ms"""
+    """When the hold ends (ms)."""
 
     @property
     def holds(self) -> When:
-        """Neither this run nor another has finished with the row."""
+        """The condition that no run has finished with the row since the claim."""
         return as_read(self.tries, self.until)
 
 
 def as_read(tries: int, due_at: int | None) -> When:
-    """Nobody claimed or finished the row since. due_at: None for a row that is not claimed by
-    recovery, whose time is not part of it."""
+    """The condition that no run claimed or finished the row since it was read. due_at: as read;
+    None leaves the time out of the condition, for a row that recovery has not claimed."""
     unmoved = (Equals("tries", tries),)
     return unmoved if due_at is None else (*unmoved, Equals(Index.DUE.sk, due_at))
 
@@ -65,14 +65,14 @@ def claim(world: World, what: str, key: Key, *, tries: int, due_at: int, ms: int
 
 
 def retried(world: World, *, tries: int, error: str, asked_ms: int | None = None) -> Item:
-    """What to set on a row that is tried again later: jittered, growing waits. asked_ms: the wait
-    that the other side asked for."""
+    """The attributes to set on a row that is tried again later, after a jittered and growing wait.
+    asked_ms: the wait that the other side asked for."""
     at = world.runtime.now() + wait_ms(world, tries, asked_ms)
     return {Index.DUE.sk: at, "last_error": error}
 
 
 def wait_ms(world: World, tries: int, asked_ms: int | None = None) -> int:
-    """How long after so many tries until the next (ms)."""
+    """The wait (ms) between this many tries and the next."""
     return backoff_ms(
         tries - 1,
         base=world.timing.effect_retry_base,
@@ -83,8 +83,8 @@ def wait_ms(world: World, tries: int, asked_ms: int | None = None) -> int:
 
 
 def parked(world: World, kind: str, of: str, *, error: str) -> Item:
-    """What to set on a row that is given up until a replay. kind: under which it is listed. of:
-    the job's id."""
+    """The attributes to set on a row that is given up until a replay. kind: the kind under which
+    it is listed. of: the job's id."""
     due = control_table.due(kind, of, world.runtime.now(), world.due_shards)
     return {"parked": True, "last_error": error, **due}
 
@@ -92,7 +92,8 @@ def parked(world: World, kind: str, of: str, *, error: str) -> Item:
 def replayed(world: World, key: Key, kind: str, of: str, *, beside: Item | None = None) -> Update:
     """The write that makes a parked row due now, as if it had never been tried.
 
-    kind: under which recovery finds it. of: the job's id. Closes: two replays of one row."""
+    kind: the kind under which recovery finds it. of: the job's id. Closes: two replays of one
+    row."""
     due = control_table.due(kind, of, world.runtime.now(), world.due_shards)
     return Update(
         key,
@@ -106,12 +107,12 @@ def replayed(world: World, key: Key, kind: str, of: str, *, beside: Item | None 
 
 
 def rows_of_job(world: World, job_id: str, prefix: str) -> Iterator[Found]:
-    """The job's rows whose sort key begins like this, in its order. Raises Transient."""
+    """The job's rows whose sort key begins with the prefix, in key order. Raises Transient."""
     yield from _all(world, partial(_page_of_job, world, control_table.job_key(job_id).pk, prefix))
 
 
 def rows_of_kinds(world: World, *kinds: str) -> Iterator[Found]:
-    """Everybody's rows of these kinds, a moment behind. Raises Transient."""
+    """All tenants' rows of these kinds, perhaps a moment old. Raises Transient."""
     for kind in kinds:
         for shard in range(world.due_shards):
             yield from _all(
@@ -120,12 +121,12 @@ def rows_of_kinds(world: World, *kinds: str) -> Iterator[Found]:
 
 
 def error_of(found: Found) -> str:
-    """Of its last try; empty before the first has failed."""
+    """The error of the last try; empty before the first one failed."""
     return str(found.item.get("last_error", ""))
 
 
 def since(found: Found) -> int:
-    """When it is tried next, or was parked (epoch ms)."""
+    """The time of the row's next try, or the time when it was parked (epoch ms)."""
     at = found.item.get(Index.DUE.sk)
     return at if isinstance(at, int) else 0
 

@@ -1,4 +1,4 @@
-"""How many shards of the due index recovery looks at: as many as the deployment ever had.
+"""The number of due-index shards that recovery looks at: as many as the deployment ever had.
 
 A row stays in the shard it was written to, also when the deployment has fewer shards later.
 """
@@ -25,8 +25,8 @@ def with_all_shards(world: World) -> World:
 
 
 def recording_shards(world: World) -> World:
-    """The same for a run of recovery, which notes how many its deployment has. Never raises: what
-    cannot be read or written now is the next run's."""
+    """The same for a run of recovery, which also notes its deployment's number. Never raises: the
+    next run notes what this one could not."""
     try:
         noted = _noted(world)
         if noted < world.due_shards:

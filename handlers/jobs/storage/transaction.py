@@ -28,7 +28,8 @@ T = TypeVar("T")
 
 
 def not_known(world: World) -> bool:  # noqa: ARG001  asked like any other
-    """Nothing tells afterwards: the caller may as well write it again, or find it refused."""
+    """For a transaction whose effect cannot be read afterwards: its caller may write it again, or
+    find it refused."""
     return False
 
 
@@ -38,10 +39,10 @@ class Transaction:
 
     action: str
     writes: Mapping[str, Write]
-    """By role, in the order they are sent."""
+    """The writes by role, in the order they are sent."""
     applied: Callable[[World], bool] = not_known
-    """Reads whether it has taken effect; asked after a lost reply, and after a refusal that may be
-    the answer to our own earlier try. Raises Transient, Undecodable."""
+    """Reads whether the transaction has taken effect; called after a lost reply, and after a
+    refusal that its own earlier try may have caused. Raises Transient, Undecodable."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def back_off(world: World, attempt: int, asked_ms: int | None = None) -> None:
 
 
 def _by_role(roles: list[str], refused: Refused) -> dict[str, Reason]:
-    """The objections that stay when the contention beside them has passed."""
+    """The objections by role that stay when the contention beside them has passed."""
     return {
         role: reason
         for role, reason in zip(roles, refused.reasons, strict=False)

@@ -1,4 +1,4 @@
-"""What is wrong with a transaction whatever is stored: both stores refuse it before they look."""
+"""Checks of a transaction that need no stored data: both stores make them before they read."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def begin_attempt(
 
 
 def renew_lease(world: World, job: Job) -> Transaction:
-    """Keep the lease for another ``lease_ttl``. Closes: a worker that was replaced reviving it."""
+    """Keep the lease for another ``lease_ttl``. Closes: a replaced worker reviving it."""
     lease = Update(
         control_table.lease_key(job.tenant, job.subject),
         set=_lease_until(world, job, world.runtime.now()),
@@ -70,7 +70,8 @@ def renew_lease(world: World, job: Job) -> Transaction:
 
 
 def store_receipt(job: Job, receipt: str) -> Transaction:
-    """Hand a redelivery's receipt handle to the live worker, if it is still the one we saw."""
+    """Hand a redelivery's receipt handle to the live worker, if its attempt is still the one
+    read."""
     update = Update(
         control_table.job_key(job.id),
         set={"receipt": receipt},
@@ -80,7 +81,8 @@ def store_receipt(job: Job, receipt: str) -> Transaction:
 
 
 def _lease_until(world: World, job: Job, now: int) -> dict[str, Value]:
-    """A running job's expiry, and when recovery should find it dead: after a redelivery."""
+    """The expiry of a running job's lease, and when recovery finds the job dead: after the time of
+    a redelivery."""
     timing = world.timing.lane(job.lane)
     dead = now + ms(timing.lease_ttl) + ms(timing.visibility)
     return {

@@ -32,7 +32,7 @@ def commit_chunk(
 
     after: the job with its checkpoint and counts moved on. Closes: a replaced worker writing late
     (lease), a chunk applied twice and a cancelled job that goes on (job), a record changed by
-    somebody else since it was read (record).
+    another writer since it was read (record).
     """
     writes: dict[str, Write] = {
         LEASE: _lease_check(job),
@@ -62,7 +62,7 @@ def record_role(index: int) -> str:
 def id_list_written(
     world: World, job: Job, *, payload: str, total: int, duplicates: int
 ) -> Transition:
-    """The job's id list is complete; from here on it is what the job walks.
+    """The job's id list is complete; from here on the job walks that list.
 
     Closes: a replaced worker's list coming late (lease), two lists for one job (payload), a job
     that was cancelled or paused meanwhile (state).
@@ -75,7 +75,7 @@ def id_list_written(
 
 
 def total_known(world: World, job: Job) -> Transition:
-    """A walk whose length nobody knew has come to its end.
+    """A walk of unknown length has come to its end.
 
     Closes: a replaced worker calling the end too early (lease, position).
     """

@@ -21,12 +21,13 @@ EFFECT: Final = "effect"
 
 
 def owns_lease(job: Job) -> When:
-    """The subject is still this job's, under this attempt's fence: who lost it can't write."""
+    """The subject is still this job's, under this attempt's fence: a worker that lost it can't
+    write."""
     return (Equals("job_id", job.id), Equals("fence", job.fence))
 
 
 def job_as_read(job: Job) -> When:
-    """Nobody moved the job since it was read."""
+    """The job was not moved since it was read."""
     return (
         Equals("state", job.state.value),
         Equals("fence", job.fence),

@@ -79,7 +79,7 @@ def requeue_job(world: World, job: Job, after: Job, lease: Lease | None) -> Tran
 
     lease: the free lease as read, for a FAILED job, which takes the subject again; None for a
     PAUSED one, which still holds it. Closes: retry or resume asked for twice, a subject that
-    somebody else took meanwhile.
+    another job took meanwhile.
     """
     mine_or_free = (
         owns_lease(job) if lease is None else (Missing("job_id"), Equals("fence", lease.fence))
@@ -116,7 +116,7 @@ def admit_job(world: World, job: Job) -> Transition:
     transaction = Transaction(
         "admit",
         {
-            LEASE: _watched(world, after, when=owns_lease(job)),
+            LEASE: _update_lease_due(world, after, when=owns_lease(job)),
             JOB: job_update(world, job, after, when=held),
             **admit_to_slot(world, job),
             **first_dispatch(world, after),
@@ -137,7 +137,7 @@ def dispatch_again(world: World, job: Job, lease: Lease) -> Transition:
     transaction = Transaction(
         "dispatch_again",
         {
-            LEASE: _watched(world, after, when=(*owns_lease(job), *expiry)),
+            LEASE: _update_lease_due(world, after, when=(*owns_lease(job), *expiry)),
             JOB: job_update(world, job, after, when=job_as_read(job)),
             DISPATCH: dispatch_row(world, after),
         },
@@ -158,14 +158,14 @@ def subject_taken(world: World, job: Job, *, when: When) -> Update:
     """The lease is the job's from here on, without an expiry."""
     return Update(
         control_table.lease_key(job.tenant, job.subject),
-        set={"job_id": job.id, "fence": job.fence, **_watch_lease(world, job)},
+        set={"job_id": job.id, "fence": job.fence, **_lease_due(world, job)},
         remove=("expires_at",),
         when=when,
     )
 
 
 def first_dispatch(world: World, job: Job) -> dict[str, Write]:
-    """A held job has none: admission writes it."""
+    """The job's first dispatch row; none for a held job, whose dispatch admission writes."""
     return {} if job.held else {DISPATCH: dispatch_row(world, job)}
 
 
@@ -187,14 +187,14 @@ def dispatch_row(world: World, job: Job) -> Put:
     )
 
 
-def _watched(world: World, job: Job, *, when: When) -> Update:
+def _update_lease_due(world: World, job: Job, *, when: When) -> Update:
     key = control_table.lease_key(job.tenant, job.subject)
-    return Update(key, set=_watch_lease(world, job), when=when)
+    return Update(key, set=_lease_due(world, job), when=when)
 
 
-def _watch_lease(world: World, job: Job) -> dict[str, Value]:
-    """When recovery asks whether a queued job's message was lost: later each time, because a deep
-    queue looks like a lost message."""
+def _lease_due(world: World, job: Job) -> dict[str, Value]:
+    """The attributes that make recovery check whether a queued job's message was lost: later each
+    time, because a deep queue looks like a lost message."""
     doubled = min(max(job.dispatches - 1, 0), MAX_DOUBLINGS)
     at = world.runtime.now() + (ms(world.timing.lost_after) << doubled)
     return {

@@ -14,7 +14,7 @@ from ..words.job import EndReason, Job, Lease, Waiting
 from ..words.states import State
 from ..words.writes import Equals, Update
 from .conditions import JOB, LEASE, expiry_as_read, job_as_read, owns_lease
-from .quotas import NOBODY_HELD, return_slot, uncount_active
+from .quotas import NONE_HELD, return_slot, uncount_active
 
 if TYPE_CHECKING:
     from ..words.ports import World
@@ -25,18 +25,18 @@ DONE_WITH_PAYLOAD: Final = frozenset({State.SUCCEEDED, State.CANCELLED})
 
 @dataclass(frozen=True)
 class Ending:
-    """How a job leaves its subject for good."""
+    """How a job ends and frees its subject for good."""
 
     state: State
     """Terminal, or SETTLING when effects are still open."""
     reason: EndReason | None = None
     message: str = ""
     expired: Lease | None = None
-    """The lease as read, when nobody is running the job any more."""
+    """The lease as read, when no worker runs the job any more."""
     owns_lease: bool = True
     """False for a superseded job, whose clean-up must not touch the newer lease."""
     settles_to: State | None = None
-    """With SETTLING, how it ends when the last effect is done."""
+    """With SETTLING, the state in which the job ends when its last effect is done."""
 
     @property
     def for_good(self) -> State:
@@ -48,8 +48,8 @@ def finish_job(world: World, job: Job, ending: Ending, *, unless_held: bool = Fa
     """Bring the job to its end (or to SETTLING), free its subject and its slot.
 
     unless_held: refuse when a job of the tenant waits for a slot, so the caller learns of it.
-    Closes: ending twice (the slot would be given back twice), ending what somebody else resumed,
-    succeeding while effects are open.
+    Closes: ending twice (the slot would be given back twice), ending a job that another worker
+    resumed, succeeding while effects are open.
     """
     ended = _ended(world, job, ending)
     writes: dict[str, Write] = {}
@@ -62,7 +62,7 @@ def finish_job(world: World, job: Job, ending: Ending, *, unless_held: bool = Fa
     position = Equals("position", job.position)
     when = (*job_as_read(job), position, *_effects_as_judged(job, ending))
     writes[JOB] = job_update(world, job, ended, when=when)
-    writes |= return_slot(job, when=NOBODY_HELD if unless_held else ())
+    writes |= return_slot(job, when=NONE_HELD if unless_held else ())
     writes |= uncount_active(job)
     if ended.state.terminal:
         writes |= event_rows(world, ended, EventType.ENDED)

@@ -1,6 +1,6 @@
-"""What a new job must be the only one of: the job of a request, the retry of a job.
+"""The rows that keep a new job unique: one job for a request, one retry of a job.
 
-The rows are written in the transaction that creates the job.
+They are written in the transaction that creates the job.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def uniqueness_rows(world: World, job: Job) -> dict[str, Write]:
 
 
 def _request_of(world: World, job: Job) -> dict[str, Write]:
-    """Which job a request made, for as long as the request is remembered."""
+    """The row that says which job a request made, for as long as the request is remembered."""
     if job.idempotency is None:
         return {}
     now = world.runtime.now() // SECOND
@@ -41,8 +41,8 @@ def _request_of(world: World, job: Job) -> dict[str, Write]:
 
 
 def _retry_of(job: Job) -> dict[str, Write]:
-    """The job whose failed records are tried again, once: a record that the first retry mended
-    would be changed again by a second. Closes: two retries at once, one of a job that went on."""
+    """Marks the old job as retried, so that it is retried once: a second retry would change again
+    what the first one mended. Closes: two retries at once, one of a job that went on."""
     if job.retry_of is None:
         return {}
     ended = AnyOf(tuple(Equals("state", state.value) for state in sorted(TERMINAL)))

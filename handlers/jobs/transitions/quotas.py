@@ -1,4 +1,4 @@
-"""What a tenant has under way, counted: slots of each lane, held jobs, active jobs.
+"""The counters of a tenant: slots of each lane, held jobs, active jobs.
 
 Each count changes in the transaction that changes the job, so none can drift. A limit of a tenant's
 own is stored beside its count, where a condition can compare the two without a read. Without one,
@@ -30,22 +30,23 @@ IN_FLIGHT: Final = "in_flight"
 HELD: Final = "held"
 JOBS: Final = "jobs"
 OWN_LIMIT: Final = "own_limit"
-"""Of the tenant, for ``in_flight`` or ``jobs`` of the same item."""
+"""The tenant's own limit for ``in_flight`` or ``jobs`` of the same item."""
 
 MAX_PLACE: Final = 1000
-"""Places in line that are told apart."""
+"""The place in line that also stands for every later one."""
 
-NOBODY_HELD: Final[When] = (AnyOf((Missing(HELD), AtMost(HELD, 0))),)
+NONE_HELD: Final[When] = (AnyOf((Missing(HELD), AtMost(HELD, 0))),)
 
 # --- slots of a lane --------------------------------------------------------------------------
 
 
 def take_slot(world: World, job: Job) -> dict[str, Write]:
-    """One more in flight, if there is room and nobody of the tenant waits; or one more held."""
+    """Count the job as in flight, if there is room and no job of the tenant is held; or count a
+    held job."""
     key = control_table.slots_key(job.tenant, job.lane)
     if job.held:
         return {SLOTS: Update(key, add={HELD: 1}, set=wake_admission(world, job))}
-    return {SLOTS: Update(key, add={IN_FLIGHT: 1}, when=(*slot_free(world, job), *NOBODY_HELD))}
+    return {SLOTS: Update(key, add={IN_FLIGHT: 1}, when=(*slot_free(world, job), *NONE_HELD))}
 
 
 def return_slot(job: Job, *, when: When = ()) -> dict[str, Write]:
@@ -79,7 +80,7 @@ def exchange_slots(world: World, job: Job, old: Job) -> dict[str, Write]:
 
 
 def admit_to_slot(world: World, job: Job) -> dict[str, Write]:
-    """From held to in flight, if there is room."""
+    """Count a held job as in flight instead, if there is room."""
     key = control_table.slots_key(job.tenant, job.lane)
     return {SLOTS: Update(key, add={IN_FLIGHT: 1, HELD: -1}, when=slot_free(world, job))}
 
@@ -89,7 +90,7 @@ def slot_free(world: World, job: Job) -> When:
 
 
 def wake_admission(world: World, job: Job) -> dict[str, Value]:
-    """Recovery looks at the counters while anybody is held."""
+    """The attributes that make recovery look at the counters while a job is held."""
     at = world.runtime.now() + ms(world.timing.dispatch_grace)
     return {
         "tenant": job.tenant,
@@ -99,8 +100,8 @@ def wake_admission(world: World, job: Job) -> dict[str, Value]:
 
 
 def place_in_line(world: World, job: Job) -> int:
-    """How many held jobs of the tenant are admitted before this one, and it: 1 is the next.
-    ``MAX_PLACE`` stands for that many or more. Raises Transient."""
+    """The job's place among the held jobs of its tenant: 1 is admitted next, ``MAX_PLACE`` stands
+    for that place or a later one. Raises Transient."""
     partition = control_table.held_partition(job.tenant, job.lane)
     before = retry_transient(
         world,
@@ -126,7 +127,7 @@ def uncount_active(job: Job) -> dict[str, Write]:
 
 
 def active_limit(world: World, item: Item | None) -> int:
-    """How many active jobs a tenant may have. item: of its count."""
+    """How many active jobs a tenant may have. item: the item of its active count."""
     own = (item or {}).get(OWN_LIMIT)
     return own if isinstance(own, int) else world.limits.max_active_jobs_per_tenant
 
@@ -139,7 +140,7 @@ def _below(count: str, limit: int) -> When:
     )
 
 
-# --- looking at and choosing limits -----------------------------------------------------------
+# --- reading and setting limits ---------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class Usage:
 
 
 def usage(world: World, tenant: str) -> Usage:
-    """What a tenant has under way, and may have. Three reads. Raises Transient."""
+    """A tenant's counts and their limits. Three reads. Raises Transient."""
     return Usage(
         {lane: lane_use(world, tenant, lane) for lane in Lane},
         _use(
@@ -170,7 +171,7 @@ def usage(world: World, tenant: str) -> Usage:
 
 
 def lane_use(world: World, tenant: str, lane: Lane) -> Use:
-    """Raises Transient."""
+    """The tenant's slots of one lane: their count and its limit. Raises Transient."""
     return _use(
         world, control_table.slots_key(tenant, lane), IN_FLIGHT, world.limits.tenant_slots(lane)
     )
@@ -192,9 +193,9 @@ def _number(value: object) -> int:
 
 
 def set_slots(world: World, tenant: str, lane: Lane, limit: int | None) -> None:
-    """A limit of the tenant's own from now on; None: the deployment's again. Jobs in flight above
-    it run on. Whoever is held because of a lower one is admitted by ``admission.admit_held`` or by
-    the next recovery run. Raises Transient, ValueError."""
+    """Set a limit of the tenant's own; None: the deployment's again. Jobs in flight above it run
+    on. Jobs held because of a lower one are admitted by ``admission.admit_held`` or by the next
+    recovery run. Raises Transient, ValueError."""
     _set(world, control_table.slots_key(tenant, lane), limit)
 
 

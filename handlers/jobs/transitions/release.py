@@ -30,7 +30,7 @@ class Release:
     retry_at: int | None = None
     """Not before (ms)."""
     retries: int | None = None
-    """How often it let go for a dependency without progress; None leaves the count."""
+    """The new count of releases for a dependency without progress; None leaves the count."""
     fresh_message: bool = False
     """Go on with a new message instead of this delivery's."""
     lane: Lane | None = None
@@ -40,7 +40,7 @@ class Release:
 def release_attempt(world: World, job: Job, how: Release) -> Transition:
     """RUNNING to QUEUED: the attempt ends, the subject stays taken without an expiry.
 
-    The fence rises. Closes: letting go of what was taken over or cancelled meanwhile, a beat that
+    The fence rises. Closes: releasing a job that was taken over or cancelled meanwhile, a beat that
     arrives late and gives the lease an expiry again.
     """
     after = job.model_copy(

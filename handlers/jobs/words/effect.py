@@ -1,4 +1,4 @@
-"""What a chunk has to tell the outside: effects, and the batches handed to sinks."""
+"""The values of effects: a chunk's effect, the batch a sink receives, the result of a run."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Projection:
 
     id: str
     version: int
-    """Of the record, or for one that is gone the version its removal has (0: nobody knows)."""
+    """The record's version; for a deleted record, the version of its removal (0: unknown)."""
     record: Record | None
     """None: the record does not exist any more."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What a sink gets: the records one chunk changed."""
+    """The records one chunk changed, as a sink receives them."""
 
     job_id: str
     position: int
@@ -32,8 +32,9 @@ class Batch:
     operation: str
     records: Sequence[Projection]
     instead_of: Mapping[str, object] = field(default_factory=dict)
-    """By record id, what the sink called newer. The database, read again after that, still holds
-    what is here: what is outside is of a record that was deleted since, and has to go."""
+    """By record id, the newer state that the sink reported (``Delivered.newer``). The database was
+    read again after that report and still holds this batch's version: the state outside belongs
+    to a record that was deleted since, and the sink must overwrite it."""
 
     @property
     def key(self) -> str:
@@ -43,15 +44,15 @@ class Batch:
 
 @dataclass(frozen=True)
 class Delivered:
-    """What became of a batch; records named in neither were taken."""
+    """A sink's answer to a batch; a record named in none of the fields was taken."""
 
     again: frozenset[str] = frozenset()
     """Ids to send again later."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Ids refused for good, with the reason."""
     newer: Mapping[str, object] = field(default_factory=dict)
-    """Ids of which the outside holds a higher version than the one sent, and kept it, with
-    whatever lets the sink know that state again."""
+    """The ids of which the sink kept a higher version than the one sent, each with the value by
+    which the sink recognises that state."""
     retry_after_ms: int | None = None
 
 
@@ -69,20 +70,20 @@ class Effect:
     todo: Mapping[str, frozenset[str] | None]
     """Sinks that have not taken everything, with the ids still to send; None means all."""
     tries: int = 0
-    """Begun by recovery, or ended by the worker that committed the chunk."""
+    """Tries so far: those that recovery began, and those that the committing worker ended."""
     parked: bool = False
     claimed_until: int | None = None
-    """When the claim of the run that has it ends; its try is counted already."""
+    """When the current run's claim ends (ms); its try is counted already. None without a claim."""
 
     @property
     def tries_after(self) -> int:
-        """Once the run that is about to be settled has been counted."""
+        """The number of tries once the current run is counted."""
         return self.tries + (self.claimed_until is None)
 
 
 @dataclass(frozen=True)
 class EffectRun:
-    """What one run of an effect achieved."""
+    """The result of one run of an effect."""
 
     todo: Mapping[str, frozenset[str] | None]
     refused: Sequence[tuple[str, str, str]]

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, by what the caller may conclude from it.
+"""Every error, by what a caller may conclude from it.
 
 An exception's docstring is its message when none is given.
 """
@@ -30,7 +30,7 @@ class Transient(FairlaneError):
     def __init__(self, message: str | None = None, *, retry_after_ms: int | None = None) -> None:
         super().__init__(message)
         self.retry_after_ms = retry_after_ms
-        """What the dependency asked for (milliseconds), if it said anything."""
+        """The wait the dependency asked for (ms); None when it named none."""
 
 
 class NotAsked(Transient):

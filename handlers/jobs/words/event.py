@@ -1,4 +1,4 @@
-"""The events of a job's life, and who can listen to them."""
+"""The events of a job's life, and the names of their listeners."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final
 from .errors import FairlaneError
 
 EVENT_BUS: Final = "event_bus"
-"""The deployment's listener: hears of every job."""
+"""The deployment's listener, which receives the events of every job."""
 ADDRESS: Final = "address"
-"""Calls the address that a job's own request named. Only recovery has it: how long a tenant's
-server takes must be nobody else's time."""
+"""The listener that calls the address named in a job's request. Only recovery has it, so that a
+tenant's slow server delays no worker and no request."""
 
 
 class EventType(StrEnum):
@@ -37,8 +37,8 @@ class JobEvent:
     tenant: str
     lane: str
     fence: int
-    """Of the job when it happened; with ``what`` it tells this event from all others of the job,
-    and events of a job that have a higher one came later or with it."""
+    """The job's fence when the event happened. With ``what`` it identifies the event within the
+    job; an event with a higher fence happened later or at the same time."""
     what: EventType
     listener: str
     to: str | None

@@ -15,7 +15,7 @@ MAX_NESTED: Final = 200
 
 
 class NotJson(ValueError):
-    """A text that is not JSON, or not JSON that is read here."""
+    """A text that is not JSON, or not JSON that this module accepts."""
 
 
 def exact_loads(text: str | bytes, *, nested: int = MAX_NESTED) -> Any:
@@ -33,10 +33,10 @@ def json_loads(
     parse_float: Callable[[str], Any] | None = None,
     object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
 ) -> Any:
-    """As json.loads, with hooks that are functions of a module. A hook may raise NotJson. Raises
-    NotJson.
+    """Like json.loads. The hooks must be functions of a module, since decoders are cached by them;
+    a hook may raise NotJson. Raises NotJson.
 
-    The words and limits of the interpreter's own errors differ from version to version.
+    Errors have the same words and limits on every version of Python, unlike json's own.
     """
     try:
         known = text if isinstance(text, str) else text.decode()
@@ -80,7 +80,8 @@ def _decoder(
     parse_float: Callable[[str], Any] | None,
     object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None,
 ) -> json.JSONDecoder:
-    """json.loads makes one for every text, which costs more than most lines of a file do."""
+    """A cached decoder: json.loads makes one for every text, which costs more than decoding most
+    lines of a file."""
     return json.JSONDecoder(
         parse_int=parse_int,
         parse_float=parse_float,
@@ -90,7 +91,7 @@ def _decoder(
 
 
 def _not_json(text: str, nested: int) -> NotJson:
-    """What pydantic's parser says of a text that is not JSON: its version is locked."""
+    """The error of pydantic's parser, whose version is locked, for a text that is not JSON."""
     try:
         from_json(text.encode(errors="replace"))
     except ValueError as error:

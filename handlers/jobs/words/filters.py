@@ -1,7 +1,7 @@
-"""The filter language of queries, and the one evaluator of it.
+"""The filter language of queries, and its only evaluator.
 
 ``{"all": [{"field": "price", "op": "gte", "value": 10}, …]}``: a record is selected when every
-condition holds. A search index only finds candidates; what ``matches`` says decides.
+condition holds. A search index only finds candidates; ``matches`` decides.
 
 Values are text, exact numbers (compared by value: 1 is 1.0) and booleans, and values of different
 types are never equal and have no order. Text is ordered by its UTF-8 bytes. A field that is absent
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 MAX_FIELD_BYTES: Final = 255
 RESERVED: Final = RecordSchema().reserved
-"""Attributes that are Fairlane's own: never filtered by, so never a reason to be selected."""
+"""Fairlane's own attributes, which no filter may name."""
 
 Scalar = str | int | Decimal | bool
 Ordered = str | int | Decimal
@@ -55,7 +55,7 @@ def _field(name: str) -> str:
 
 
 def _scalar(value: object) -> object:
-    """Text, boolean or exact number in stored form; a float is none."""
+    """A text, boolean or exact number in stored form. Raises ValueError, also for a float."""
     match value:
         case bool():
             return value
@@ -141,7 +141,7 @@ _KINDS: Final[Mapping[str, str]] = {
     "exists": "<existence>",
 }
 TAGS: Final = frozenset(_KINDS.values())
-"""What pydantic puts into the path of an error though no client wrote it."""
+"""Parts that pydantic adds to the path of an error, though no client wrote them."""
 
 
 def _kind_of(condition: object) -> str | None:

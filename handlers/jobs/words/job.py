@@ -1,4 +1,4 @@
-"""The job and its lease: what is stored of them, and what of that a client may see."""
+"""The job and its lease, as they are stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Millis: TypeAlias = Annotated[int, Field(ge=0)]
 """UTC epoch milliseconds."""
 IdCursor: TypeAlias = Annotated[int, Field(ge=0)] | str
 """An index (inline ids), a byte offset (stored ids) or a query's own cursor as exact text; 0 is
-the start of any."""
+the start of each."""
 
 
 class Lane(StrEnum):
@@ -50,7 +50,7 @@ class Waiting(StrEnum):
     TENANT_LIMIT = "tenant_limit"
     """Held: the tenant has no free slot in the lane."""
     EFFECTS_PARKED = "effects_parked"
-    """SETTLING: an effect was tried too often; a replay has to be asked for."""
+    """SETTLING: an effect was tried too often; it runs again when a replay is requested."""
     RETRY = "retry"
     """A dependency failed; the job goes on at ``retry_at``."""
 
@@ -109,15 +109,15 @@ class Job(BaseModel):
     query: str | None = None
     """The filter of the records, as exact JSON."""
     traversal: Traversal | None = None
-    """Of a query."""
+    """How a query's records are walked; None without a query."""
     total: int | None = Field(default=None, ge=0)
     """Records selected; None until that is known."""
     duplicates: int = Field(default=0, ge=0)
 
     position: int = Field(default=0, ge=0)
-    """Records settled so far: the checkpoint."""
+    """Records done so far: the checkpoint."""
     cursor: IdCursor = 0
-    """Where the id source goes on."""
+    """The place in the id source where the next chunk begins."""
     succeeded: int = Field(default=0, ge=0)
     failed: int = Field(default=0, ge=0)
     skipped: int = Field(default=0, ge=0)
@@ -127,7 +127,7 @@ class Job(BaseModel):
     """The subject's fence as of this job's newest attempt (or its creation)."""
     attempt: int = Field(default=0, ge=0)
     retries: int = Field(default=0, ge=0)
-    """How often it let go for a dependency since it last made progress."""
+    """Attempts that were released because of a dependency since the job last made progress."""
     dispatches: int = Field(default=0, ge=0)
     """Dispatch rows written so far; numbers the next one."""
     worker: str | None = None
@@ -146,18 +146,18 @@ class Job(BaseModel):
     """Hash of the client's Idempotency-Key and request, if one was sent."""
     labels: Mapping[str, str] = Field(default_factory=dict)
     notify: str | None = None
-    """The address that is told of this job."""
+    """The address that receives this job's events."""
     cleanup: bool = False
     """Finished, but its stored id list has not been deleted yet."""
     effects_open: int = Field(default=0, ge=0)
     """Chunks whose effects are not all done yet."""
     effects_done: int = Field(default=0, ge=0)
     effects_parked: int = Field(default=0, ge=0)
-    """Chunks whose effects were given up until somebody asks for a replay."""
+    """Chunks whose effects are given up until a replay is requested."""
     effects_refused: int = Field(default=0, ge=0)
     """Records that a sink refused for good."""
     settles_to: State | None = None
-    """How a SETTLING job ends when its last effect is done."""
+    """The state in which a SETTLING job ends when its last effect is done."""
     retry_of: str | None = None
     """The job whose failed records this one tries again."""
     retried_by: str | None = None
@@ -171,13 +171,13 @@ class Job(BaseModel):
 
     @property
     def unprepared(self) -> bool:
-        """Its id list has to be written before it can be walked."""
+        """Whether the job's id list must be written before its records can be walked."""
         made_first = self.upload is not None or self.traversal is Traversal.SNAPSHOT
         return made_first and self.payload is None and self.ids is None
 
     @property
     def walked_to_its_end(self) -> bool:
-        """Nobody knows how many records a live walk finds before it has ended; then it has."""
+        """Whether a live walk has reached its end: its total is unknown until then."""
         return self.traversal is Traversal.LIVE and self.total is not None
 
     @property
@@ -186,7 +186,7 @@ class Job(BaseModel):
 
     @property
     def dwell_ms(self) -> int | None:
-        """From the moment it could have started to the moment it did."""
+        """The time (ms) from getting a slot to the first start; None before that."""
         if self.started_at is None or self.admitted_at is None:
             return None
         return max(0, self.started_at - self.admitted_at)

@@ -1,6 +1,6 @@
-"""How much of everything: counts, the sizes of a job's parts, and what each layer around it takes.
+"""The limits: counts, the sizes of a job's parts, and the limit of each layer around a job.
 
-A body is limited as the client sends it, so that anybody can count it. Layers further on hold it
+A body is limited as the client sends it, so that the client can count it. Layers further on hold it
 in longer forms: Lambda's event carries it as an escaped JSON string, in which a quote takes two
 bytes, and a character outside ASCII up to three times what it took. The limit is so low that the
 longest form still fits: a body the function accepts cannot fail on its way there.
@@ -20,7 +20,7 @@ KIB: Final = 1024
 MIB: Final = 1024 * KIB
 GIB: Final = 1024 * MIB
 
-# --- what AWS takes ---------------------------------------------------------------------------
+# --- limits of AWS ----------------------------------------------------------------------------
 
 GATEWAY_BODY_BYTES: Final = 10 * MIB
 GATEWAY_HEADERS: Final = 10_240
@@ -29,27 +29,27 @@ LAMBDA_EVENT_BYTES: Final = 6 * MIB
 WAF_BODY_RULE: Final = 8 * KIB
 """SizeRestrictions_BODY of the managed common rules refuses a longer body."""
 WAF_INSPECTED: Final = (16 * KIB, 32 * KIB, 48 * KIB, 64 * KIB)
-"""How much of a body a web ACL can be told to look at; more than 16 KiB is billed extra."""
+"""The sizes of a body's part that a web ACL can inspect; more than 16 KiB is billed extra."""
 ITEM_BYTES: Final = 400 * KIB
 TRANSACTION_BYTES: Final = 4 * MIB
 MESSAGE_BYTES: Final = MIB
 S3_POST_BYTES: Final = 5 * GIB
 
-# --- what is ours -----------------------------------------------------------------------------
+# --- Fairlane's own limits --------------------------------------------------------------------
 
 EVENT_RESERVE_BYTES: Final = 128 * KIB
-"""Of the event, for headers (twice, each escaped), path, query and request context."""
+"""Room in the event for headers (twice, each escaped), path, query and request context."""
 BODY_GROWTH: Final = 3
 """Most bytes one byte of a body becomes in the event: 'é' is two bytes, and six as ``\\u00e9``.
 How API Gateway writes it is not documented. (A control character grows to six; no JSON that
 can be accepted holds one.)"""
 MAX_BODY_BYTES: Final = 2_000_000
-"""Of ``POST /v1/jobs``, as sent."""
+"""The largest body of ``POST /v1/jobs``, as sent."""
 WAF_BODY_BYTES: Final = (LAMBDA_EVENT_BYTES - EVENT_RESERVE_BYTES) // BODY_GROWTH
-"""Above this the web ACL answers, since the function might never see the request. Between the
-two, the function's own answer is still the one that arrives."""
+"""Above this the web ACL refuses the body, since the request might not reach the function. A body
+between ``MAX_BODY_BYTES`` and this is refused by the function itself."""
 QUEUE_MESSAGE_BYTES: Final = KIB
-"""A pointer, whatever the job's size."""
+"""A message holds a pointer, whatever the job's size."""
 
 UUID_CHARS: Final = 36
 ENVELOPE_BYTES: Final = 8 * KIB
@@ -61,7 +61,8 @@ def ids_that_fit(
 ) -> int:
     """How many ids fit into a body as a compact JSON list.
 
-    id_bytes: of one id as it stands between its quotes. beside: everything but ids and commas.
+    id_bytes: the size of one id as it stands between its quotes. beside: the bytes of everything
+    but ids and commas.
     """
     return max(0, (limit - beside + 1) // (id_bytes + len('"",')))
 
@@ -71,27 +72,28 @@ MAX_INLINE_IDS: Final = ids_that_fit(UUID_CHARS) // 1000 * 1000
 
 
 def body_bytes(body: str) -> int:
-    """As sent. A body that was no UTF-8 has been repaired by then, at most to more bytes."""
+    """The size of the body as sent. A body that was not UTF-8 has been repaired by then, which
+    never makes it shorter."""
     return len(body.encode(errors="surrogatepass"))
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One place a request or its job has to get through."""
+    """A place that a request or its job has to get through, with its limit."""
 
     name: str
     limit: int
     of: str
-    """What is measured."""
+    """The thing that is measured."""
     source: str
-    """Where the limit comes from."""
+    """The source of the limit."""
 
 
 def layers(*, inspected: int, inline_bytes: int, upload_bytes: int) -> Sequence[Layer]:
-    """In the order in which a request meets them.
+    """The layers, in the order in which a request meets them.
 
-    inspected: bytes of a body the web ACL looks at. inline_bytes: of the ids a job item keeps.
-    upload_bytes: of a file sent by POST.
+    inspected: the bytes of a body that the web ACL looks at. inline_bytes: the most bytes of ids
+    that a job item keeps. upload_bytes: the largest file that can be sent by POST.
     """
     return (
         Layer(
@@ -143,7 +145,7 @@ MAX_REASON: Final = 300
 """Characters of one record's reason; a row of a whole chunk stays far below an item's 400 KB."""
 
 MAX_PARAMS_BYTES: Final = 64 * 1024
-"""Of an operation's parameters as JSON; with inline ids they stay far below an item's 400 KB."""
+"""An operation's parameters as JSON; with inline ids they stay far below an item's 400 KB."""
 
 INLINE_ID_BYTES: Final = 32 * 1024
 """Above this the ids go to the payload store: the job item is rewritten at every checkpoint."""
@@ -185,12 +187,12 @@ class Limits(BaseModel):
     """How long an upload address can be used."""
     tenant_slots_small: int = Field(default=50, ge=1)
     tenant_slots_bulk: int = Field(default=2, ge=1)
-    """Messages one tenant may have in a lane's queue; the rest is held in its own order."""
+    """Messages one tenant may have in a lane's queue; its other jobs are held in their order."""
     max_active_jobs_per_tenant: int = Field(default=1000, ge=1)
     """Jobs of one tenant that have not ended, held and paused ones too; one more is refused."""
     max_retries: int = Field(default=60, ge=0)
-    """How often a job lets go for a dependency without progress before that costs attempts: about
-    five hours with the default backoff."""
+    """Attempts a job may release because of a dependency, without progress, before each further one
+    counts: about five hours with the default backoff."""
     max_effect_tries: int = Field(default=30, ge=1)
     """Tries after which an effect is parked: about six hours with the default backoff."""
     recovery_slice: int = Field(default=200, ge=1)

@@ -22,7 +22,7 @@ class UnreadableMessage(FairlaneError):
 
 @dataclass(frozen=True)
 class Message:
-    """What is sent: the body, and the group that makes the queue fair between tenants."""
+    """A message: its body, and the group that makes the queue fair between tenants."""
 
     job_id: str
     lane: Lane
@@ -53,7 +53,7 @@ class Pointer:
 
 
 def read_pointer(body: str) -> Pointer:
-    """The pointer in a message body. Raises Unreadable, saying what is wrong with it."""
+    """The pointer in a message body. Raises UnreadableMessage, saying what is wrong."""
     try:
         content = json.loads(body)
     except (ValueError, RecursionError) as error:

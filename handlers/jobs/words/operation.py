@@ -1,4 +1,4 @@
-"""Records, and what an operation may answer for one."""
+"""Records, operations, and the outcomes that an operation can have for a record."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ Fields: TypeAlias = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Operation:
-    """What a job does to one record: a pure function and its parameters' model."""
+    """An operation: the pure function that a job applies to each record, and its parameters'
+    model."""
 
     name: str
     parameters: type[BaseModel]
@@ -73,10 +74,10 @@ class Operation:
     writes: Callable[[Any], frozenset[str]]
     """The fields it may write, given its parameters."""
     sinks: tuple[str, ...] = ()
-    """What has to hear of changed records, where a deployment has such a sink."""
+    """The sinks that must receive changed records, where a deployment has them."""
     description: str = ""
     missing: Outcome = Skip("no such record")
-    """What becomes of an id that has no record."""
+    """The outcome of an id that has no record."""
 
 
 Operations: TypeAlias = Mapping[str, Operation]

@@ -1,5 +1,5 @@
-"""What the rules need from the world. Each port has an AWS and an in-memory implementation,
-and both pass the same contract suite (``tests/contract``).
+"""The ports: what the rules need from outside. Each port has an AWS and an in-memory
+implementation, and both pass the same contract suite (``tests/contract``).
 
 All times are UTC epoch milliseconds; all durations are milliseconds unless the name says seconds.
 """
@@ -53,7 +53,7 @@ class Store(Protocol):
         consistent. Raises Transient."""
 
     def transact(self, action: str, writes: Sequence[Write]) -> None:
-        """Carry out all writes or none: at most ``writes.MAX_ACTIONS``, no two on one item.
+        """Execute all writes or none: at most ``writes.MAX_ACTIONS``, no two on one item.
 
         Raises Refused (nothing written, one reason per write; the reason of a failed condition
         carries the item), Transient (nothing written) or OutcomeUnknown (reply lost)."""
@@ -132,8 +132,8 @@ class PayloadStore(Protocol):
         """Delete the object; fine when it does not exist. Raises Transient."""
 
     def link(self, name: str, *, file_name: str, seconds: int) -> str:
-        """An address from which anybody can download the object under that file name (ASCII), for
-        so many seconds. Makes no call."""
+        """An address from which the object can be downloaded without credentials, under that file
+        name (ASCII), for so many seconds. Makes no call."""
 
 
 @dataclass(frozen=True)
@@ -141,16 +141,16 @@ class Stored:
     """An uploaded file as it is now."""
 
     version: str
-    """Another content has another version."""
+    """The version of the content; other content has another version."""
     size: int
     """Bytes."""
     notes: Mapping[str, str]
-    """What was noted with it when its address was given out; ASCII."""
+    """The notes that were fixed when its address was given out; ASCII."""
 
 
 @dataclass(frozen=True)
 class UploadAddress:
-    """Where one file may be sent, by a form that has these fields before the file."""
+    """An address that takes one file, by a form that has these fields before the file."""
 
     url: str
     fields: Mapping[str, str]
@@ -177,7 +177,7 @@ class Match:
 
     id: str
     cursor: str
-    """Exact text; goes on after this record."""
+    """The cursor that goes on after this record, as exact text."""
 
 
 @dataclass(frozen=True)
@@ -202,18 +202,18 @@ class RecordQuery(Protocol):
 
     @property
     def sorts(self) -> frozenset[str]:
-        """The fields of the order; what is written there moves a record in the walk."""
+        """The fields of the order; a write to one of them moves a record in the walk."""
 
     def page(self, tenant: str, filter_: Filter, cursor: str | None, limit: int) -> Matches:
-        """At most ``limit`` records after the cursor; None begins. What is found may be a little
-        old: check it again. Raises Transient, QueryRefused."""
+        """At most ``limit`` records after the cursor; None is the start. The answer may be a little
+        old: check each record again when it is read. Raises Transient, QueryRefused."""
 
     def count(self, tenant: str, filter_: Filter, at_most: int) -> Count:
         """How many match, up to ``at_most`` or within a time. Raises Transient, QueryRefused."""
 
 
 class Sink(Protocol):
-    """One place outside that has to hear of changed records. See ``handlers/effects``."""
+    """A place outside that has to follow the records. See ``handlers/effects``."""
 
     def deliver(self, batch: Batch) -> Delivered:
         """Make the outside agree with the records of the batch. Idempotent: a batch can come
@@ -222,9 +222,9 @@ class Sink(Protocol):
 
 
 class Listener(Protocol):
-    def tell(self, event: JobEvent) -> None:
-        """Hand over a job's event; it can come again. Raises Transient (NotAsked: that was no
-        try), NotTaken (for good)."""
+    def deliver_event(self, event: JobEvent) -> None:
+        """Hand over a job's event; the same event can come again. Raises Transient (NotAsked: this
+        counts as no try), NotTaken (refused for good)."""
 
 
 class Event(Protocol):
@@ -289,11 +289,13 @@ class World:
     limits: Limits
     due_shards: int = 4
     sinks: Mapping[str, Sink] = field(default_factory=dict)
-    """By the name operations call them by; none is normal, as of listeners."""
+    """The deployment's sinks, by the names that operations use; none is normal."""
     listeners: Mapping[str, Listener] = field(default_factory=dict)
-    """Those that this process can reach, by their names in ``events``."""
+    """The listeners that this process can reach, by their names in ``words.event``; none is
+    normal."""
     address_problem: Callable[[str], str | None] | None = None
-    """Why an address must not be told of jobs; None: no address is, in this deployment."""
+    """(address) -> why it must not receive events, None when it may. None instead of a function:
+    this deployment sends no events to addresses."""
     query: RecordQuery | None = None
     """None: this deployment takes no queries."""
     uploads: UploadStore | None = None

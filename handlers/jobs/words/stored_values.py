@@ -1,4 +1,4 @@
-"""What a stored value may be, and the one form it is stored in."""
+"""The values that a store can hold, and the one form in which they are stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a name or id must be, so that it survives every layer unchanged."""
+"""The rules for names and ids, which must survive every layer unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NO_CONTROLS: Final = "^[^\\u0000-\\u001F\\u007F-\\u009F]*$"
 
 
 def text_schema(max_bytes: int) -> WithJsonSchema:
-    """What ``text_problem`` asks for, as far as JSON Schema can say it: it counts characters."""
+    """``text_problem``'s rules, as far as JSON Schema can express them: it counts characters."""
     return WithJsonSchema(
         {"type": "string", "minLength": 1, "maxLength": max_bytes, "pattern": NO_CONTROLS}
     )

@@ -12,7 +12,8 @@ HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 
 VISIBILITY_CAP: Final = 12 * HOUR
-"""From the first receive of a message; extending does not reset it (SQS)."""
+"""The longest time (ms) a message can be hidden, counted from its first receive; extending does not
+reset it (SQS)."""
 
 
 class BrokenRelation(ValueError):
@@ -107,7 +108,7 @@ class Timing(BaseModel):
     takeover_grace: float = Field(gt=0)
     clock_skew: float = Field(default=5, ge=0)
     function_timeout: int = Field(gt=0, le=900)
-    """The small lane's Lambda."""
+    """The timeout of the small lane's Lambda."""
     stop_timeout: int = Field(default=120, ge=2, le=120)
     """The bulk worker's time between SIGTERM and SIGKILL (Fargate: 2..120)."""
     longest_chunk: float = Field(default=30, gt=0)
@@ -116,7 +117,7 @@ class Timing(BaseModel):
     dispatch_grace: float = Field(default=10, gt=0)
     """How long the fast path has before recovery sends a dispatch."""
     lost_after: float = Field(default=900, gt=0)
-    """A queued job nobody began for this long has lost its message."""
+    """A queued job that no worker began for this long has lost its message."""
     retry_base: float = Field(default=2, gt=0)
     retry_cap: float = Field(default=300, gt=0)
     effect_grace: float = Field(default=30, gt=0)
@@ -132,11 +133,11 @@ class Timing(BaseModel):
         return self.small if lane == "small" else self.bulk
 
     def history_ends(self, now: int) -> int:
-        """When what ends now may be deleted: epoch seconds, as DynamoDB's TTL wants. now: ms."""
+        """When a job that ends now may be deleted: epoch seconds, for DynamoDB's TTL. now: ms."""
         return now // SECOND + self.history
 
     def row_ends(self, now: int) -> int:
-        """The same for a row of an unfinished job, whose own time begins at its end."""
+        """The same for a row of an unfinished job, whose history begins at its end."""
         return now // SECOND + 2 * self.history
 
     def check(self) -> None:

@@ -27,8 +27,8 @@ class Upload(UploadForm):
     """A file that was uploaded, as it was when its job was created."""
 
     name: str
-    """Of the object."""
+    """The object's name."""
     version: str
-    """What the object store calls this content: another file of the same name has another."""
+    """The object store's version of this content: another file of the same name has another."""
     size: int
     """Bytes as stored."""

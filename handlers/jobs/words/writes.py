@@ -1,4 +1,4 @@
-"""What can be written, and on which condition: a small vocabulary of conditional writes.
+"""Conditional writes: a small vocabulary of writes and the conditions they depend on.
 
 Every protocol of Fairlane is a list of these values (``transitions``), executed as one
 all-or-nothing transaction by a ``Store`` (``ports``). Because conditions are values, the rules are
