@@ -10,7 +10,7 @@ from ..words.job import Traversal
 
 
 class Asked(StrEnum):
-    """What a client may ask for."""
+    """The traversal that a request may name."""
 
     AUTO = "auto"
     LIVE = "live"

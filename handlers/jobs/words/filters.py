@@ -165,7 +165,7 @@ AnyCondition = Equality | Membership | Comparison | Prefix | Existence
 
 
 class Filter(BaseModel):
-    """Conditions that all have to hold; at least one, since none would select everything."""
+    """A record matches when every condition holds. A filter without conditions is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
