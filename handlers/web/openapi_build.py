@@ -69,9 +69,9 @@ def document() -> Schema:
             "title": "Fairlane",
             "version": VERSION,
             "description": "Bulk jobs in two lanes: bulk jobs never make small jobs wait. Every "
-            "answer of the API has an X-Request-Id. Errors are problems (RFC 9457) with a stable code. "
-            "A deployment takes either tokens or requests signed with IAM; the document that a "
-            "deployment serves names the one it takes, and the deployment's own limits.",
+            "answer of the API has an X-Request-Id. Errors are problems (RFC 9457) with a stable "
+            "code. A deployment takes either tokens or requests signed with IAM; the document "
+            "that a deployment serves names the one it takes, and the deployment's own limits.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "paths": paths,

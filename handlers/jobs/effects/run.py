@@ -152,7 +152,7 @@ def _tell(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:
     happened since the records were read, and taken back what was deleted."""
     delivered = sink.deliver(batch)
     if world.runtime.now() - read_at > FRESH:
-        raise Transient("what was read is too old to be sure that it was sent in order")
+        raise Transient("the records were read too long ago to be sent in order")
     unchanged = _unchanged(world, batch, delivered.newer) if delivered.newer else ()
     if not unchanged:
         # The database has moved on: whoever moved it tells of it, or has told.
