@@ -215,9 +215,7 @@ class CallerSettings(Environment):
     @model_validator(mode="after")
     def _principals(self) -> Self:
         if (self.caller_auth == "iam") != bool(self.caller_principals):
-            raise ValueError(
-                "caller_auth = iam needs caller_principals, and the other way round"
-            )
+            raise ValueError("caller_auth = iam needs caller_principals, and the other way round")
         size = len(_to_json(self.caller_principals))
         if size > MAX_PRINCIPALS_BYTES:
             raise ValueError(
