@@ -273,7 +273,9 @@ def _unavailable(error: Transient) -> Response[str]:
 
 def _internal(error: Exception) -> Response[str]:
     _world().telemetry.log("request_crashed", request_id=_request_id(), error=error)
-    problem = Problem(HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "something broke on our side")
+    problem = Problem(
+        HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "the API met an unexpected error"
+    )
     return problem.response(_request_id())
 
 

@@ -87,12 +87,14 @@ class EffectSettings(BaseModel):
         given = sum(secret is not None for secret in secrets)
         if given != (self.webhook_url is not None or self.notify):
             raise ValueError(
-                "webhook_url and notify need exactly one of webhook_secret_arn, "
-                "webhook_secret_parameter and webhook_secret, which need one of them; "
+                "set exactly one of webhook_secret_arn, webhook_secret_parameter and "
+                "webhook_secret with webhook_url or notify, and none of them without; "
                 f"{given} of them are set"
             )
         if self.webhook_secret is not None and not self.webhook_loopback:
-            raise ValueError("webhook_secret is for webhook_loopback; name a stored secret instead")
+            raise ValueError(
+                "webhook_secret goes with webhook_loopback only; name a stored secret instead"
+            )
         if (self.webhook_url or "").startswith("http://") and not self.webhook_loopback:
             raise ValueError("webhook_url must be https")
         return self
@@ -113,7 +115,9 @@ class QuerySettings(BaseModel):
     @model_validator(mode="after")
     def _order_of_a_search(self) -> Self:
         if self.order_field is not None and self.source != "search":
-            raise ValueError("query_order_field is for query_source = search; a table has its own")
+            raise ValueError(
+                "query_order_field goes with query_source = search only; a table has its own order"
+            )
         return self
 
 
@@ -149,7 +153,7 @@ class WorkSettings(Environment):
             "greater than",
             "bulk_poll_seconds",
             self.bulk_poll_seconds,
-            "a stopping worker waits for its poll to end",
+            "a stopping worker waits until its poll for messages ends",
         )
         if self.query.source == "search" and self.effects.search_url is None:
             raise ValueError("query_source = search needs effects_search_url, which is not set")
@@ -212,12 +216,12 @@ class CallerSettings(Environment):
     @model_validator(mode="after")
     def _principals(self) -> Self:
         if (self.caller_auth == "iam") != bool(self.caller_principals):
-            raise ValueError("caller_principals are for caller_auth iam, which needs at least one")
+            raise ValueError("caller_auth = iam needs caller_principals, and the other way round")
         size = len(_to_json(self.caller_principals))
         if size > MAX_PRINCIPALS_BYTES:
             raise ValueError(
-                f"caller_principals take {size} bytes as JSON, not at most {MAX_PRINCIPALS_BYTES}: "
-                "let one role stand for each tenant, or use tokens"
+                f"caller_principals have {size} bytes as JSON, at most {MAX_PRINCIPALS_BYTES} "
+                "are allowed: let one role stand for each tenant, or use tokens"
             )
         return self
 

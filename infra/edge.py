@@ -207,11 +207,11 @@ _STATUS: Final = {
     TOO_MANY: HTTPStatus.TOO_MANY_REQUESTS,
 }
 _DETAIL: Final = {
-    TOO_LARGE: f"the body has more than {MAX_BODY_BYTES} bytes, or no Content-Length; more ids go "
-    "into a file, by POST /v1/uploads",
+    TOO_LARGE: f"the body has more than {MAX_BODY_BYTES} bytes, or no Content-Length; send more "
+    "ids as a file, by POST /v1/uploads",
     TOO_LARGE_HERE: f"this route takes a body of at most {WAF_BODY_RULE} bytes",
     REFUSED: "the web firewall took the body of this request for an attack",
-    TOO_MANY: "too many requests from this address within five minutes",
+    TOO_MANY: "this address sent too many requests within five minutes",
 }
 
 

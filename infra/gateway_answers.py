@@ -70,7 +70,7 @@ _PROBLEMS: Final = (
         Kind.REQUEST_TOO_LARGE,
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         "too_large",
-        f"the body of a job has at most {MAX_BODY_BYTES} bytes; more ids go into a file, "
+        f"the body has at most {MAX_BODY_BYTES} bytes; send more ids as a file, "
         "by POST /v1/uploads",
     ),
     _Problem("IntegrationTimeout", Kind.INTEGRATION_TIMEOUT, *_TIMEOUT),

@@ -64,7 +64,7 @@ class Lane(Construct):
         cloudwatch.Alarm(
             self,
             "DeadLettersAlarm",
-            alarm_description="A message was given up: see the runbook, dead letters.",
+            alarm_description="The queue gave up on a message: see fairlane dlq list.",
             metric=self.dead_letter_metric(),
             threshold=1,
             evaluation_periods=1,
@@ -74,7 +74,7 @@ class Lane(Construct):
         cloudwatch.Alarm(
             self,
             "InFlightAlarm",
-            alarm_description="Workers hold nearly all messages SQS lets them: they are stuck.",
+            alarm_description="SQS allows hardly more messages in flight: workers may be stuck.",
             metric=self.metric("ApproximateNumberOfMessagesNotVisible"),
             threshold=IN_FLIGHT_ALARM,
             evaluation_periods=3,

@@ -56,7 +56,7 @@ class Monitoring(Construct):
         )
         self._alarm(
             "SmallQuietAge",
-            "Jobs of quiet tenants grow old in the small queue: nobody measures a dwell there yet.",
+            "The oldest message of a quiet tenant waits too long in the small queue.",
             watched.small.metric("ApproximateAgeOfOldestMessage" + QUIET),
             above=max(60, slo // 1000),
             periods=3,
@@ -64,30 +64,30 @@ class Monitoring(Construct):
         for lane in watched.lanes:
             self._alarm(
                 f"{lane.capitalize()}Dispatches",
-                "Jobs wait to be put into their queue, and recovery does not manage to.",
+                "Recovery has not sent a dispatch to its queue for too long.",
                 self._measure(Metric.OLDEST_DISPATCH, lane, "Maximum"),
                 above=_LATE_DISPATCH_MS,
             )
             self._alarm(
                 f"{lane.capitalize()}EffectsParked",
-                "Something outside refused an effect for hours; it waits for a replay.",
+                "A sink failed for hours and its effect is parked: see fairlane effects list.",
                 self._measure(Metric.EFFECTS_PARKED, lane, "Sum"),
             )
             self._alarm(
                 f"{lane.capitalize()}EffectAge",
-                "Effects wait for recovery longer than they should.",
+                "Recovery runs open effects later than it should.",
                 self._measure(Metric.EFFECT_AGE, lane, "Maximum"),
                 above=_LATE_MS,
                 periods=3,
             )
             self._alarm(
                 f"{lane.capitalize()}EventsParked",
-                "The event bus or an address took no event of a job: see fairlane events list.",
+                "The event bus or an address did not take a job's event: see fairlane events list.",
                 self._measure(Metric.EVENTS_PARKED, lane, "Sum"),
             )
             self._alarm(
                 f"{lane.capitalize()}EventAge",
-                "Events of jobs wait for recovery longer than they should.",
+                "Recovery sends jobs' events later than it should.",
                 self._measure(Metric.EVENT_AGE, lane, "Maximum"),
                 above=_LATE_MS,
                 periods=3,
@@ -98,12 +98,12 @@ class Monitoring(Construct):
         worker, recovery = watched.small_lane.function, watched.recovery.function
         self._alarm(
             "SmallThrottles",
-            "The small lane is refused the concurrency it was given.",
+            "Lambda throttles the small lane's function.",
             worker.metric_throttles(period=MINUTE),
         )
         self._alarm(
             "ApiThrottles",
-            "API invocations are refused for want of concurrency in the account.",
+            "Lambda throttles the API's function: the account has no free concurrency.",
             watched.api.function.metric_throttles(period=MINUTE),
         )
         self._alarm(
@@ -113,7 +113,7 @@ class Monitoring(Construct):
         )
         self._alarm(
             "RecoveryErrors",
-            "Recovery fails: nothing is lost, but lost messages and dead leases wait.",
+            "Recovery fails: nothing is lost, but lost messages and expired leases wait.",
             recovery.metric_errors(period=MINUTE),
             periods=3,
         )

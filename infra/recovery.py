@@ -35,7 +35,7 @@ class Recovery(Construct):
         self.function: Final = functions.make(
             self,
             "recovery",
-            description="Sends lost dispatches, replays effects, frees what the dead held",
+            description="Sends late dispatches, runs late effects, ends jobs of dead workers",
             environment=environment,
             timeout=TIMEOUT,
             memory=512,

@@ -136,7 +136,7 @@ class DeployEffects(EffectSettings):
     def _domain(self) -> Self:
         signed = (self.search_url or "").startswith("https://")
         if signed != (self.search_domain_arn is not None):
-            raise ValueError("an https search_url and search_domain_arn need each other")
+            raise ValueError("an https search_url needs search_domain_arn, and the other way round")
         return self
 
 
@@ -187,7 +187,7 @@ class DeploySettings(Part):
     def _relations(self) -> Self:
         self.timing.check()
         if (self.auth is None) == (not self.principals):
-            raise ValueError("give either auth (tokens) or principals (IAM)")
+            raise ValueError("set either auth (tokens) or principals (IAM), not both")
         _check_concurrency(self.small_lane)
         _check_tasks(self.bulk_lane)
         _check_way_out(self.effects, self.bulk_lane)
@@ -199,7 +199,7 @@ class DeploySettings(Part):
             "greater than",
             "dlq_retention in days",
             dead_letters * SECOND / DAY,
-            "a dead letter redriven on its last day still needs its ids",
+            "a job whose dead letter is redriven on its last day still needs its id list",
         )
         return self
 
@@ -220,7 +220,7 @@ def _check_concurrency(lane: SmallLaneSettings) -> None:
         "at least",
         "the floor",
         MAPPING_FLOOR,
-        "AWS accepts no less",
+        "Lambda accepts no lower maximum concurrency",
     )
     if lane.reserved_concurrency is None:
         return
@@ -231,7 +231,7 @@ def _check_concurrency(lane: SmallLaneSettings) -> None:
         "at least",
         "the floor",
         RESERVED_FLOOR,
-        "the mapping starts with that many invocations",
+        "the event source mapping starts with that many invocations",
     )
     require(
         lane.maximum_concurrency <= lane.reserved_concurrency,
@@ -240,7 +240,7 @@ def _check_concurrency(lane: SmallLaneSettings) -> None:
         "at most",
         "small_lane.reserved_concurrency",
         lane.reserved_concurrency,
-        "throttled messages go to the dead letters without ever having run",
+        "throttled messages become dead letters although no function ever ran their jobs",
     )
 
 
@@ -251,8 +251,8 @@ def _check_way_out(effects: DeployEffects, lane: BulkLaneSettings) -> None:
     for name, url in (("search_url", effects.search_url), ("webhook_url", effects.webhook_url)):
         if url is not None and not effects.webhook_loopback and url.startswith("https://"):
             raise ValueError(
-                f"effects.{name} = {url} is out of reach with bulk_lane.network = {lane.network}: "
-                "that network only leads to AWS; choose nat"
+                f"effects.{name} = {url} cannot be reached with bulk_lane.network = "
+                f"{lane.network}: that network leads to AWS services only; set it to nat"
             )
 
 
@@ -264,7 +264,7 @@ def _check_tasks(lane: BulkLaneSettings) -> None:
         "at most",
         "bulk_lane.max_tasks",
         lane.max_tasks,
-        "the lane scales between them",
+        "the bulk lane scales from min_tasks to max_tasks",
     )
     require(
         lane.cpu * 2 <= lane.memory,
@@ -273,7 +273,7 @@ def _check_tasks(lane: BulkLaneSettings) -> None:
         "at most",
         "bulk_lane.memory",
         lane.memory,
-        "Fargate has no such size",
+        "Fargate has no task size with so little memory",
     )
     require(
         lane.memory <= lane.cpu * 8,
@@ -282,7 +282,7 @@ def _check_tasks(lane: BulkLaneSettings) -> None:
         "at most",
         "bulk_lane.cpu x 8",
         lane.cpu * 8,
-        "Fargate has no such size",
+        "Fargate has no task size with so much memory",
     )
 
 

@@ -13,77 +13,83 @@ from .commands.needs import CHECKOUT
 
 OPERATORS: Final = (
     Command(
-        "dlq", "scripts.commands.dlq:app", "Dead letters, joined with the state of their jobs."
+        "dlq",
+        "scripts.commands.dlq:app",
+        "List and redrive dead letters, each with the state of its job.",
     ),
     Command(
         "drift",
         "scripts.commands.drift:drift",
-        "Compare the record table with the search index; the exit status is 1 when they differ.",
+        "Compare the record table with the search index. Exit status 1: they differ.",
     ),
     Command(
         "effects",
         "scripts.commands.effects:app",
-        "What must still happen outside because chunks committed.",
+        "List and replay effects: changes that sinks have not heard of yet.",
     ),
     Command(
         "events",
         "scripts.commands.events:app",
-        "What the event bus and the addresses of requests must still hear of jobs.",
+        "List and replay events of jobs that no listener has taken yet.",
     ),
     Command(
         "payload-budget",
         "scripts.commands.payload_budget:payload_budget",
-        "Build the largest request that is accepted, and measure it in every layer it passes.",
+        "Build the largest request that is accepted and measure it in every layer.",
     ),
-    Command("tenants", "scripts.commands.tenants:app", "What a tenant may have under way at once."),
+    Command(
+        "tenants",
+        "scripts.commands.tenants:app",
+        "Show and set how many jobs a tenant may have at once.",
+    ),
 )
 DEVELOPERS: Final = (
     Command(
         "bench",
         "scripts.commands.bench:bench",
-        "Measure what Fairlane costs, side by side; the exit status is 1 out of bounds.",
+        "Measure what Fairlane costs. Exit status 1: a figure is out of its bound.",
         CHECKOUT,
     ),
     Command(
         "demo",
         "scripts.commands.demo:demo",
-        "Bulk jobs over 28,000 airports in every bulk slot; small jobs start at once.",
+        "Show that small jobs start at once while bulk jobs fill every bulk slot.",
         CHECKOUT,
     ),
     Command(
         "local",
         "scripts.commands.local:app",
-        "The local stack: a local AWS with the deployed app.",
+        "Start, update and stop local stacks: a local AWS with the deployed app.",
         CHECKOUT,
     ),
     Command(
         "opensearch",
         "scripts.commands.opensearch:app",
-        "A real OpenSearch node, for the checks of queries.",
+        "Start and stop a real OpenSearch node for the checks of queries.",
         CHECKOUT,
     ),
     Command(
         "simulate",
         "scripts.commands.simulate:simulate",
-        "Replay one seed of the simulation, step by step. Exit status 1 when a rule is broken.",
+        "Replay a seed of the simulation step by step. Exit status 1: it breaks a rule.",
         CHECKOUT,
     ),
     Command(
         "soak",
         "scripts.commands.simulate:soak",
-        "Simulate seeds that no test has tried. Exit status 1 when one of them breaks a rule.",
+        "Simulate seeds that no test has tried. Exit status 1: one of them breaks a rule.",
         CHECKOUT,
     ),
     Command(
         "token",
         "scripts.commands.token:token",
-        "Print a token for a tenant, signed by the local stack's development issuer.",
+        "Print a token for a tenant, signed by the local stack's issuer.",
         CHECKOUT,
     ),
     Command(
         "verify",
         "scripts.commands.verify:verify",
-        "Show on a stack of its own that a claim holds, and that it would not without its reason.",
+        "Show that a claim holds, and that it fails without what it rests on.",
         CHECKOUT,
     ),
 )

@@ -39,7 +39,7 @@ class Callers:
         authorizer = context.get("authorizer") or {}
         tenant = authorizer.get("tenant")
         if not isinstance(tenant, str) or not tenant:
-            raise _nobody("no verified tenant")
+            raise _nobody("the request has no verified tenant")
         if self.settings.caller_enforce_scopes:
             _check(authorizer.get("scopes"), needs)
         return tenant

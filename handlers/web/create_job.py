@@ -47,7 +47,7 @@ class Made:
 
 
 class SubjectBusy(Problem):
-    """409 at once, naming who is in the way."""
+    """409 at once, naming the job that holds the subject."""
 
     def __init__(self, outcome: Busy) -> None:
         state = outcome.state.value if outcome.state else "unknown"
@@ -69,7 +69,8 @@ class TooManyJobs(Problem):
         super().__init__(
             HTTPStatus.TOO_MANY_REQUESTS,
             "too_many_jobs",
-            f"the tenant has {outcome.limit} active jobs, as many as it may; one has to end first",
+            f"the tenant has {outcome.limit} active jobs and may not have more; a new job is "
+            "possible when one of them has ended",
             retry_after=ROOM_RETRY,
             more={"limit": outcome.limit},
         )

@@ -83,14 +83,14 @@ def run(
         raise Problem(
             HTTPStatus.UNPROCESSABLE_ENTITY,
             "idempotency_key_reused",
-            "this Idempotency-Key came with another request before",
+            "this Idempotency-Key was used for a different request before",
             field="Idempotency-Key",
         ) from error
     except IdempotencyAlreadyInProgressError as error:
         raise Problem(
             HTTPStatus.CONFLICT,
             "in_progress",
-            "the same request is being worked on",
+            "an earlier request with this Idempotency-Key is still in progress",
             field="Idempotency-Key",
             retry_after=IN_PROGRESS_RETRY,
         ) from error

@@ -27,7 +27,7 @@ MAX_BYTES: Final = 1024 * 1024
 function may answer."""
 LINK_SECONDS: Final = 900
 RESERVE_MS: Final = 3000
-"""Time that who reads all of a job's records leaves for the end: the last part, a new job, the
+"""Time that a request which reads all of a job's records keeps for its last part, a new job and the
 answer."""
 
 
@@ -72,7 +72,8 @@ def report_view(
         raise Problem(
             HTTPStatus.UNPROCESSABLE_ENTITY,
             "report_too_large",
-            "so many records take longer than a request may; page through the items instead",
+            "the job has more records to report than one request can write in time; list them "
+            "with GET /v1/jobs/{job_id}/items instead",
         ) from error
     file_name = f"{job.id}-{of.value}.{form.value}"
     return {

@@ -43,7 +43,7 @@ ALWAYS: Final = (
 FIREWALL: Final = frozenset(
     {HTTPStatus.FORBIDDEN, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.TOO_MANY_REQUESTS}
 )
-"""What the web firewall answers with, before the API hears of a request."""
+"""Statuses of the web firewall's refusals, which never reach the API."""
 SCHEMES: Final = {
     TOKEN: {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
     # As API Gateway writes it: OpenAPI has no kind of its own for signed requests.
@@ -52,7 +52,7 @@ SCHEMES: Final = {
         "name": "Authorization",
         "in": "header",
         "x-amazon-apigateway-authtype": "awsSigv4",
-        "description": "Signed with AWS Signature Version 4, for the service execute-api.",
+        "description": "The client signs with AWS Signature Version 4, service execute-api.",
     },
 }
 """A deployment has one of them."""
@@ -68,10 +68,10 @@ def document() -> Schema:
         "info": {
             "title": "Fairlane",
             "version": VERSION,
-            "description": "Bulk jobs with lanes: small jobs start at once, whatever else runs. "
-            "Every answer has an X-Request-Id; errors are problems (RFC 9457) with a stable code. "
-            "A deployment asks for tokens or for signatures of IAM; what it serves as this "
-            "document names the one it asks for, and its own limits.",
+            "description": "Bulk jobs in two lanes: bulk jobs never make small jobs wait. Every "
+            "answer of the API has an X-Request-Id. Errors are problems (RFC 9457) with a stable "
+            "code. A deployment takes either tokens or requests signed with IAM; the document "
+            "that a deployment serves names the one it takes, and the deployment's own limits.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "paths": paths,
@@ -112,8 +112,8 @@ def _operation(route: Route) -> Schema:
         }
     if route.body is JobRequest:
         operation["requestBody"]["description"] = (
-            f"At most {MAX_BODY_BYTES:,} bytes as they are sent. What has more, or more ids "
-            "than fit, is answered with 413: send a file, see POST /v1/uploads."
+            f"A body has at most {MAX_BODY_BYTES:,} bytes as sent. A larger body, or one with too "
+            "many ids, is answered with 413; send the ids as a file, see POST /v1/uploads."
         )
     return operation
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from ..jobs.words.ports import World
 
 ASSUMES: Final = (
-    f"every record is changed, {CHUNK_SECONDS} s a chunk; indexes of your own table come on top"
+    f"every record is changed, and a chunk takes {CHUNK_SECONDS} s; writes to indexes of your own "
+    "table come on top"
 )
 
 
@@ -28,7 +29,9 @@ class UploadRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Format
-    column: Annotated[Name, Field(description="With the ids.")] | None = None
+    column: Annotated[Name, Field(description="The column or field that holds the ids.")] | None = (
+        None
+    )
     gzip: bool = Field(default=False, strict=True)
 
     @model_validator(mode="after")

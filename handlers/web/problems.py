@@ -86,8 +86,8 @@ def unavailable(error: Transient) -> Problem:
         return Problem(
             HTTPStatus.SERVICE_UNAVAILABLE,
             "unsettled",
-            "replies were lost, so it may or may not have been done; ask again, for a new job with "
-            "the same Idempotency-Key",
+            "a dependency's reply was lost, so the request may or may not have taken effect; send "
+            "it again, with the same Idempotency-Key if it creates a job",
             retry_after=2,
         )
     return Problem(

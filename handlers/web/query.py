@@ -29,7 +29,7 @@ class Query:
         for name in self._given:
             if name not in known:
                 there_are = f"; there are: {', '.join(known)}" if known else ""
-                raise bad_request(name[:100], f"is no parameter of this route{there_are}")
+                raise bad_request(name[:100], f"is not a parameter of this route{there_are}")
 
     def many(self, name: str) -> Sequence[str]:
         return self._given.get(name, ())
@@ -37,7 +37,7 @@ class Query:
     def get(self, name: str) -> str | None:
         values = self.many(name)
         if len(values) > 1:
-            raise bad_request(name, "is there more than once")
+            raise bad_request(name, "is given more than once")
         return values[0] if values else None
 
     def flag(self, name: str) -> bool:

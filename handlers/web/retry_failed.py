@@ -27,8 +27,9 @@ def in_time(remaining_ms: Callable[[], int]) -> Callable[[World, str, str], Answ
             raise Problem(
                 HTTPStatus.UNPROCESSABLE_ENTITY,
                 "retry_too_large",
-                "so many records take longer to read than a request may; nothing was made: page "
-                "through the failed items and upload their ids for a job of their own",
+                "the job has more failed records than one request can read in time; nothing was "
+                "created. List the failed records with GET /v1/jobs/{job_id}/items, upload their "
+                "ids with POST /v1/uploads and create a job over the upload",
             ) from error
 
     return act

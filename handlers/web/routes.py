@@ -60,9 +60,9 @@ class Route:
     parameters: tuple[Parameter, ...] = ()
     body: type[BaseModel] | None = None
     headers: tuple[str, ...] = ()
-    """Of every good answer."""
+    """Headers of every successful answer."""
     name: str = ""
-    """Of the function."""
+    """The name of the function in ``api``."""
 
     @property
     def of_a_job(self) -> bool:
@@ -76,41 +76,46 @@ def _choice(kind: type[StrEnum], default: StrEnum | None = None) -> Schema:
 
 def _limit(default: int, most: int) -> Parameter:
     schema = {"type": "integer", "minimum": 1, "maximum": most, "default": default}
-    return Parameter("limit", schema, "Of one page.")
+    return Parameter("limit", schema, "The largest number of entries in a page.")
 
 
 TEXT: Final = {"type": "string"}
 TIME: Final = {"type": "string", "format": "date-time"}
 FLAG: Final = {"type": "boolean", "default": False}
-PAGE: Final = Parameter("page", TEXT, "The 'next' of the page before, with the same filters.")
+PAGE: Final = Parameter(
+    "page", TEXT, "The 'next' of the previous page; send the same filters with it."
+)
 JOB_ID: Final = Parameter(
     "job_id",
     {"type": "string", "pattern": "^[0-9a-f]{32}$"},
-    "A job's id; another tenant's job is not found.",
+    "The id of a job. A job of another tenant is not found.",
     place="path",
     required=True,
 )
 KEY: Final = Parameter(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 256},
-    "The same key with the same request gets the first answer again, for a day.",
+    "For a day, the same request with the same key gets the first answer again.",
     place="header",
 )
 ROUTES: Final = (
     Route(
         "post",
         "/v1/jobs",
-        "Create a job, or look at what it would do",
+        "Create a job, or preview it",
         Scope.WRITE,
         {ACCEPTED: schemas.JobAnswer, OK: None},
         problems=(CONFLICT, LARGE, UNPROCESSABLE),
         parameters=(
             KEY,
-            Parameter("validate_only", FLAG, "Only say what the job would do."),
+            Parameter(
+                "validate_only", FLAG, "Answer with a preview of the job and create nothing."
+            ),
             Parameter(
                 "on_conflict",
                 _choice(OnConflict, OnConflict.REJECT),
-                "What to answer when the subject is taken: 409, or 200 with the job that has it.",
+                "The answer when another job holds the subject: reject is 409, return_existing is "
+                "200 with that job.",
             ),
         ),
         body=JobRequest,
@@ -128,16 +133,17 @@ ROUTES: Final = (
             Parameter(
                 "state",
                 {"type": "array", "items": _choice(State)},
-                "In one of these states; may be repeated.",
+                "List jobs in this state; repeat it for several states.",
             ),
-            Parameter("operation", TEXT, "Of this operation."),
+            Parameter("operation", TEXT, "List jobs with this operation."),
             Parameter(
                 "label",
                 {"type": "array", "items": {"type": "string", "pattern": "^[^:]+:"}},
-                "With this label, as name:value; may be repeated, and then all have to be there.",
+                "List jobs with this label, written name:value; repeat it for jobs that have all "
+                "of several labels.",
             ),
-            Parameter("created_after", TIME, "Created then or later."),
-            Parameter("created_before", TIME, "Created before then."),
+            Parameter("created_after", TIME, "List jobs created at this time or later."),
+            Parameter("created_before", TIME, "List jobs created before this time."),
         ),
         name="list_jobs",
     ),
@@ -148,7 +154,12 @@ ROUTES: Final = (
         Scope.READ,
         {OK: schemas.JobAnswer, NOT_MODIFIED: None},
         parameters=(
-            Parameter("If-None-Match", TEXT, "The ETag of the answer before.", place="header"),
+            Parameter(
+                "If-None-Match",
+                TEXT,
+                "The ETag of an earlier answer: the answer is 304 while the job has not changed.",
+                place="header",
+            ),
         ),
         headers=("ETag", "Retry-After"),
         name="get_job",
@@ -160,7 +171,12 @@ ROUTES: Final = (
         Scope.READ,
         {OK: schemas.ItemPage},
         parameters=(
-            Parameter("outcome", _choice(ItemOutcome), "Which ones.", required=True),
+            Parameter(
+                "outcome",
+                _choice(ItemOutcome),
+                "The outcome of the records to list.",
+                required=True,
+            ),
             _limit(item_results.DEFAULT_LIMIT, item_results.MAX_LIMIT),
             PAGE,
         ),
@@ -169,16 +185,16 @@ ROUTES: Final = (
     Route(
         "post",
         "/v1/jobs/{job_id}/report",
-        "Make a file of those records, for downloading",
+        "Write a file of the records that failed, were skipped or were refused outside",
         Scope.READ,
         {CREATED: schemas.ReportAnswer},
         problems=(UNPROCESSABLE,),
         parameters=(
-            Parameter("format", _choice(ReportFormat, ReportFormat.CSV), "Of the file."),
+            Parameter("format", _choice(ReportFormat, ReportFormat.CSV), "The format of the file."),
             Parameter(
                 "outcome",
                 _choice(ReportOf, ReportOf.ALL),
-                "Which records.",
+                "The outcome of the records to write.",
             ),
         ),
         headers=("Location",),
@@ -198,14 +214,14 @@ ROUTES: Final = (
         for verb, name, summary in (
             ("cancel", "cancel_job", "Cancel a job at its next chunk"),
             ("pause", "pause_job", "Pause a job at its next chunk"),
-            ("resume", "resume_job", "Let a paused job go on"),
-            ("effects/replay", "replay_effects", "Try a job's parked effects again"),
+            ("resume", "resume_job", "Resume a paused job"),
+            ("effects/replay", "replay_effects", "Replay the parked effects of a job"),
         )
     ),
     Route(
         "post",
         "/v1/jobs/{job_id}/retry",
-        "Let a failed job go on, or try only its failed records again",
+        "Run a failed job again, or create a job over its failed records",
         Scope.WRITE,
         {ACCEPTED: schemas.JobAnswer},
         problems=(CONFLICT, UNPROCESSABLE),
@@ -213,7 +229,8 @@ ROUTES: Final = (
             Parameter(
                 "failed_only",
                 FLAG,
-                "Of an ended job: a new job over its failed records; asked again, the same one.",
+                "Create a job over the failed records of a job that has ended. A repeated request "
+                "gets the same new job.",
             ),
         ),
         headers=("Location",),
@@ -222,7 +239,7 @@ ROUTES: Final = (
     Route(
         "post",
         "/v1/uploads",
-        "Get an address to send a file of ids to",
+        "Get an address for uploading a file of ids",
         Scope.WRITE,
         {CREATED: schemas.UploadAnswer},
         problems=(UNPROCESSABLE,),
@@ -232,7 +249,7 @@ ROUTES: Final = (
     Route(
         "get",
         "/v1/operations",
-        "List what jobs can do",
+        "List the operations of this deployment",
         Scope.READ,
         {OK: schemas.Operations},
         name="list_operations",
@@ -245,5 +262,5 @@ ROUTES: Final = (
         {OK: schemas.Lanes},
         name="list_lanes",
     ),
-    Route("get", "/v1/openapi.json", "This document", Scope.READ, {OK: None}, name="openapi"),
+    Route("get", "/v1/openapi.json", "Get this document", Scope.READ, {OK: None}, name="openapi"),
 )

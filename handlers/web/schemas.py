@@ -1,6 +1,6 @@
 """What the API answers, as models: the OpenAPI document is generated from them, and the tests check
-every answer against it. Nothing
-here runs in a request: answers are made in ``views``. None stands for a field that is left out."""
+every answer against it. Nothing here runs in a request: answers are made in ``views``. None stands
+for a field that is left out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Code = Literal[
     "internal",
     "unavailable",
     "unsettled",
-    # Of what stands in front of the function:
+    # From API Gateway and the web firewall, which stand in front of the function:
     "forbidden",
     "throttled",
     "refused",
@@ -43,28 +43,30 @@ Code = Literal[
 
 
 class Progress(BaseModel):
-    """Over the whole time since the job first started."""
+    """How far the job is, and its average pace since it first started."""
 
     percent: Annotated[int, Field(ge=0, le=100)] | None = Field(
-        default=None, description="Left out while nobody knows how many records there are."
+        default=None, description="Records done, in percent. Left out until the total is known."
     )
-    per_second: float | None = Field(default=None, description="Records, on average.")
+    per_second: float | None = Field(
+        default=None, description="Records done per second, on average."
+    )
     eta_seconds: Count | None = Field(
-        default=None, description="If it goes on like that; only of a running job."
+        default=None, description="Seconds left at that pace. Only a running job has it."
     )
 
 
 class Effects(BaseModel):
-    """Chunks whose effects are open, done and parked, and records that were refused outside."""
+    """How far the job's changes have reached the search index, the webhook and the event bus."""
 
-    open: Count
-    done: Count
-    parked: Count
-    refused: Count
+    open: Count = Field(description="Chunks that still have to be sent.")
+    done: Count = Field(description="Chunks that have been sent.")
+    parked: Count = Field(description="Chunks that were given up until a replay.")
+    refused: Count = Field(description="Records that a sink refused for good.")
 
 
 class JobAnswer(BaseModel):
-    """A job. Fields without a value are left out."""
+    """A job. A field without a value is left out."""
 
     id: JobId
     url: str
@@ -72,30 +74,37 @@ class JobAnswer(BaseModel):
     subject: str
     lane: Lane
     state: State
-    end_reason: EndReason | None = Field(default=None, description="Why it failed.")
-    waiting_reason: Waiting | None = Field(default=None, description="Why it does not run.")
+    end_reason: EndReason | None = Field(default=None, description="Why the job failed.")
+    waiting_reason: Waiting | None = Field(default=None, description="Why the job waits.")
     queue_position: Annotated[int, Field(ge=1, le=1000)] | None = Field(
         default=None,
-        description="Of one held job that is asked for: its place among the tenant's held jobs of "
-        "the lane, 1 for the next to be admitted; 1000 is that or more.",
+        description="A held job's place among the tenant's held jobs of its lane: 1 is admitted "
+        "next, 1000 stands for 1000 and every later place. Only GET /v1/jobs/{job_id} has it.",
     )
-    message: str | None = Field(default=None, description="One sentence for people.")
+    message: str | None = Field(
+        default=None, description="One sentence for people about the state."
+    )
     selection: Literal["ids", "upload", "query"]
     traversal: Traversal | None = None
-    total: Count | None = None
-    duplicates: Count
+    total: Count | None = Field(
+        default=None, description="Records selected. Left out until that is known."
+    )
+    duplicates: Count = Field(description="Repeated ids, which were dropped.")
     succeeded: Count
     failed: Count
     skipped: Count
     progress: Progress | None = None
     effects: Effects | None = None
-    attempt: Count
+    attempt: Count = Field(description="How many attempts have begun.")
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
-    retry_at: datetime | None = None
+    retry_at: datetime | None = Field(
+        default=None, description="When a waiting job may be tried again."
+    )
     dwell_ms: Count | None = Field(
-        default=None, description="From when it could have started to when a worker started it."
+        default=None,
+        description="Milliseconds from the job's admission to the start of its first attempt.",
     )
     labels: dict[str, str] | None = None
     retry_of: JobId | None = Field(
@@ -107,60 +116,67 @@ class JobAnswer(BaseModel):
 
 
 class JobPage(BaseModel):
-    """Newest first. Without ``next`` it is the last page; a page may hold few jobs, or none, while
-    there are more."""
+    """A page of jobs, newest first. The last page has no ``next``. A page may hold few jobs or none
+    and still have a ``next``."""
 
     jobs: list[JobAnswer]
-    next: str | None = Field(default=None, description="The next page's token, for this list only.")
+    next: str | None = Field(
+        default=None, description="The token of the next page, for this list only."
+    )
 
 
 class Item(BaseModel):
+    """A record that the job did not change, or that a sink refused."""
+
     id: str
     reason: str
-    sink: str | None = Field(default=None, description="Of a refused record: who refused it.")
+    sink: str | None = Field(default=None, description="The sink that refused the record.")
 
 
 class ItemPage(BaseModel):
     items: list[Item]
-    next: str | None = None
+    next: str | None = Field(
+        default=None, description="The token of the next page, for this list only."
+    )
 
 
 class ReportAnswer(BaseModel):
-    """A file that can be downloaded for a few minutes."""
+    """A file that can be downloaded until ``expires_at``."""
 
     url: str
     expires_at: datetime
     format: ReportFormat
     outcome: ReportOf
-    count: Count = Field(description="Records listed.")
+    count: Count = Field(description="Records in the file.")
     bytes: Count
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-    state: State = Field(description="The job's, when the report was made.")
-    complete: bool = Field(description="The job had ended.")
+    state: State = Field(description="The state of the job when the file was made.")
+    complete: bool = Field(description="Whether the job had ended by then.")
 
 
 class Estimate(BaseModel):
     seconds: Count
-    write_units: Count
-    assumes: str
+    write_units: Count = Field(description="DynamoDB write units.")
+    assumes: str = Field(description="What the estimate takes for granted.")
 
 
 class Preview(BaseModel):
-    """What ``validate_only`` says: the request is good, and nothing was created."""
+    """What a job would do. The request is valid, and nothing was created."""
 
     valid: Literal[True]
     lane: Lane
-    count: Count | None
+    count: Count | None = Field(description="Records selected; null when only the job can tell.")
     count_is_exact: bool
-    duplicates: Count
-    sample: list[str]
+    duplicates: Count = Field(description="Repeated ids, which the job would drop.")
+    sample: list[str] = Field(description="Up to ten of the ids.")
     traversal: Traversal | None = None
-    why: str | None = None
+    why: str | None = Field(default=None, description="Why the job would use this traversal.")
     estimate: Estimate | None = None
 
 
 class UploadAnswer(BaseModel):
-    """Where one file may be sent, by a form that has these fields before the file."""
+    """The address for one file. The client posts a form to ``url``: first ``fields``, then the file
+    under the name ``file``."""
 
     upload_id: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
     url: str
@@ -173,7 +189,7 @@ class OperationAnswer(BaseModel):
     name: str
     description: str
     parameters: dict[str, Any] = Field(description="The JSON Schema of ``params``.")
-    sinks: list[str] = Field(description="What is told of changed records.")
+    sinks: list[str] = Field(description="The sinks that hear of changed records.")
 
 
 class Operations(BaseModel):
@@ -181,23 +197,29 @@ class Operations(BaseModel):
 
 
 class Depth(BaseModel):
-    """About how many messages, over all tenants."""
+    """Messages of all tenants in the lane's queue, approximately."""
 
     waiting: Count
     in_flight: Count
 
 
 class Dwell(BaseModel):
+    """How long the tenant's recent jobs waited from admission to start, in milliseconds."""
+
     p50: Count
     p95: Count
-    jobs: Count
+    jobs: Count = Field(description="How many jobs were measured.")
 
 
 class Yours(BaseModel):
-    in_flight: Count
-    held: Count
-    limit: Count
-    dwell_ms: Dwell | None = Field(default=None, description="Of your recent jobs.")
+    """The tenant's own jobs in the lane."""
+
+    in_flight: Count = Field(description="Jobs that have one of the tenant's slots.")
+    held: Count = Field(description="Jobs that wait for a slot.")
+    limit: Count = Field(description="How many slots the tenant has.")
+    dwell_ms: Dwell | None = Field(
+        default=None, description="Left out while no recent job has started."
+    )
 
 
 class LaneAnswer(BaseModel):
@@ -217,7 +239,7 @@ class ActiveJob(BaseModel):
 
 
 class FirewallAnswer(BaseModel):
-    """A request that the web firewall refused: the API has not heard of it."""
+    """The web firewall's refusal of a request. The API never received the request."""
 
     type: str
     title: str
@@ -228,7 +250,7 @@ class FirewallAnswer(BaseModel):
 
 
 class ProblemAnswer(BaseModel):
-    """RFC 9457, with a stable code."""
+    """A problem as in RFC 9457. ``code`` is stable: clients may switch on it."""
 
     type: str
     title: str
@@ -236,17 +258,23 @@ class ProblemAnswer(BaseModel):
     code: Code
     detail: str
     request_id: str
-    field: str | None = Field(default=None, description="Where the request is wrong.")
+    field: str | None = Field(default=None, description="The field of the request that is wrong.")
     active_job: ActiveJob | None = Field(
-        default=None, description="Of subject_busy: who is in the way."
+        default=None, description="With subject_busy: the job that holds the subject."
     )
-    state: State | None = Field(default=None, description="Of not_possible: the job's.")
-    limit: Count | None = Field(default=None, description="Of too_many_jobs: the tenant's.")
+    state: State | None = Field(
+        default=None, description="With not_possible: the state of the job."
+    )
+    limit: Count | None = Field(
+        default=None, description="With too_many_jobs: how many active jobs the tenant may have."
+    )
     scope: str | None = Field(
-        default=None, description="Of insufficient_scope: the one that is missing."
+        default=None, description="With insufficient_scope: the scope that the token lacks."
     )
-    fields: list[str] | None = Field(default=None, description="The record fields it is about.")
+    fields: list[str] | None = Field(
+        default=None, description="The record fields that the problem is about."
+    )
     answered_by: Literal["waf"] | None = Field(
-        default=None, description="Who refused it, where it was not the API itself."
+        default=None, description="``waf`` when the web firewall refused the request."
     )
     instance: str | None = None

@@ -24,17 +24,20 @@ from scripts.local.steps import Steps
 
 
 def bench(
-    name: Annotated[str | None, typer.Argument(help="Only this one; all if left out.")] = None,
+    name: Annotated[str | None, typer.Argument(help="The bench to run; all when left out.")] = None,
     *,
     short: Annotated[
-        bool, typer.Option("--short", help="Few rounds: does every bench run? Only counts judge.")
+        bool,
+        typer.Option(
+            "--short", help="Run few rounds, to see that every bench runs; only counts are judged."
+        ),
     ] = False,
     to: Annotated[
         Path | None, typer.Option("--to", help="Write the results to this file, as JSON.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Measure what Fairlane costs, side by side; the exit status is 1 out of bounds."""
+    """Measure what Fairlane costs. Exit status 1: a figure is out of its bound."""
     chosen = [each for each in BENCHES if name in {None, each.name}]
     if not chosen:
         raise LocalError(f"no bench {name!r}; there are: " + ", ".join(b.name for b in BENCHES))
@@ -110,7 +113,7 @@ def _show(results: Sequence[Result], *, short: bool) -> None:
             )
     out = console()
     out.print(table)
-    out.print("\nWhat they were made of, on this machine, in this run:")
+    out.print("\nAbsolute numbers behind the ratios, of this run on this machine:")
     for result in results:
         if result.measured and result.measured.facts:
             facts = [f"{value:,.1f} {what}" for what, value in result.measured.facts.items()]

@@ -20,15 +20,16 @@ from scripts.verify.lane_isolation import SLOTS, TWO_LANES, slo_ms
 
 def demo(
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave the stack up, and say how to use it.")
+        bool, typer.Option("--keep", help="Leave the stack up and print how to use it.")
     ] = False,
     small_jobs: Annotated[int, typer.Option(min=1, max=500, help="Small jobs to submit.")] = 50,
 ) -> None:
-    """Bulk jobs over 28,000 airports in every bulk slot; small jobs start at once.
+    """Show that small jobs start at once while bulk jobs fill every bulk slot.
 
-    On a local stack of its own. Exit status 1 when a claim does not hold.
+    The demo starts a local stack of its own and loads 28,000 airports. Exit status 1: a claim does
+    not hold.
     """
     started = time.monotonic()
     tenants = {tenant: list(airports) for tenant, airports in airports_by_tenant().items()}

@@ -19,22 +19,25 @@ from scripts.local import DEFAULT_NAME
 from scripts.local.errors import LocalError
 from scripts.ops.deployment import Deployment, deployment
 
-app = typer.Typer(help="Dead letters, joined with the state of their jobs.", no_args_is_help=True)
+app = typer.Typer(
+    help="List and redrive dead letters, each with the state of its job.", no_args_is_help=True
+)
 
 LOOKING: Final = 60
 """Seconds a dead letter is hidden from others while this command has it."""
 MOST: Final = 10_000
 
 Stack: TypeAlias = Annotated[
-    str | None, typer.Option("--stack", help="A CloudFormation stack; the local one if left out.")
+    str | None,
+    typer.Option("--stack", help="The CloudFormation stack; a local stack when left out."),
 ]
-Name: TypeAlias = Annotated[str, typer.Option("--name", help="Which local stack.")]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="As one JSON object.")]
+Name: TypeAlias = Annotated[str, typer.Option("--name", help="The name of the local stack.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @app.command("list")
 def list_(*, stack: Stack = None, name: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
-    """Show every dead letter with its job's state; changes nothing."""
+    """Show every dead letter with the state of its job. Nothing changes."""
     here = deployment(stack, name)
     letters = list(_letters(here))
     _put_back([(queue, letter) for _, queue, letter in letters])
@@ -48,13 +51,16 @@ def list_(*, stack: Stack = None, name: Name = DEFAULT_NAME, as_json: AsJson = F
 @app.command("redrive")
 def redrive_(
     *,
-    job: Annotated[str | None, typer.Option("--job", help="Only this job's letters.")] = None,
+    job: Annotated[
+        str | None, typer.Option("--job", help="Redrive only the dead letters of this job.")
+    ] = None,
     stack: Stack = None,
     name: Name = DEFAULT_NAME,
     as_json: AsJson = False,
 ) -> None:
-    """Settle dead letters: a failed job runs again, a live one gets its message back, a finished
-    one's letter is dropped. What is refused stays, with the reason; then the exit status is 1."""
+    """Redrive dead letters: a failed job runs again, an unfinished job gets its message back, and
+    the letter of a finished job is deleted. A refused letter stays and its reason is shown; the
+    exit status is then 1."""
     here = deployment(stack, name)
     rows = []
     staying = []

@@ -31,18 +31,22 @@ BATCH: Final = 10_000
 
 def drift(
     *,
-    tenant: Annotated[str, typer.Option(help="Whose records and documents.")],
+    tenant: Annotated[
+        str, typer.Option(help="The tenant whose records and documents are compared.")
+    ],
     repair: Annotated[
-        bool, typer.Option("--repair", help="Submit reindex jobs for what differs.")
+        bool, typer.Option("--repair", help="Submit reindex jobs for the records that differ.")
     ] = False,
     stack: Annotated[
         str | None,
-        typer.Option("--stack", help="A CloudFormation stack; the local one if left out."),
+        typer.Option("--stack", help="The CloudFormation stack; a local stack when left out."),
     ] = None,
-    name: Annotated[str, typer.Option("--name", help="Which local stack.")] = DEFAULT_NAME,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    name: Annotated[
+        str, typer.Option("--name", help="The name of the local stack.")
+    ] = DEFAULT_NAME,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Compare the record table with the search index; the exit status is 1 when they differ."""
+    """Compare the record table with the search index. Exit status 1: they differ."""
     here = deployment(stack, name)
     repairs = Repairs(here, tenant)
     try:
@@ -113,8 +117,8 @@ class Repairs:
         request = accept(body, world.operations, max_ids=world.limits.max_inline_ids)
         outcome = submit(world, self.tenant, request)
         if isinstance(outcome, TooMany):
-            why = f"the tenant has {outcome.limit} active jobs, as many as it may"
-            raise LocalError(f"{why}; --repair again when some have ended")
+            why = f"the tenant has {outcome.limit} active jobs and may not have more"
+            raise LocalError(f"{why}; run --repair again when some have ended")
         if isinstance(outcome, Busy):
             self.busy.append(outcome.job_id)
         else:
@@ -149,7 +153,7 @@ def _show(seen: Drift, undone: int, repairs: Repairs) -> None:
     for job in repairs.jobs:
         print(f"repairing: job {job}")
     for job in repairs.busy:
-        print(f"not repaired in part: job {job} of an earlier repair still runs; run this again")
+        print(f"partly repaired: job {job} of an earlier repair still runs; repeat --repair later")
 
 
 def _versions(one: Difference) -> str:

@@ -19,7 +19,7 @@ from scripts.ops.deployment import Deployment, deployment
 from .outbox import AsJson, Name, OfJob, Stack, asking, say_replayed, show, standing
 
 app = typer.Typer(
-    help="What must still happen outside because chunks committed.", no_args_is_help=True
+    help="List and replay effects: changes that sinks have not heard of yet.", no_args_is_help=True
 )
 
 COLUMNS: Final = ("job", "position", "state", "sinks", "records", "tries", "error")
@@ -29,7 +29,7 @@ COLUMNS: Final = ("job", "position", "state", "sinks", "records", "tries", "erro
 def list_(
     *, job: OfJob = None, stack: Stack = None, name: Name = DEFAULT_NAME, as_json: AsJson = False
 ) -> None:
-    """Show open and parked effects, with what went wrong last; changes nothing."""
+    """Show open and parked effects, each with its last error. Nothing changes."""
     here = deployment(stack, name)
     with asking("effects"):
         rows = [_row(undone) for undone in _undone(here, job)]
@@ -40,7 +40,7 @@ def list_(
 def replay(
     *, job: OfJob = None, stack: Stack = None, name: Name = DEFAULT_NAME, as_json: AsJson = False
 ) -> None:
-    """Let recovery run parked effects again, from their first try."""
+    """Let recovery run parked effects again, with fresh tries."""
     here = deployment(stack, name)
     with asking("effects"):
         parked = [undone.effect for undone in _undone(here, job) if undone.effect.parked]

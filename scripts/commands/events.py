@@ -19,7 +19,7 @@ from scripts.ops.deployment import Deployment, deployment
 from .outbox import AsJson, Name, OfJob, Stack, asking, say_replayed, show, standing
 
 app = typer.Typer(
-    help="What the event bus and the addresses of requests must still hear of jobs.",
+    help="List and replay events of jobs that no listener has taken yet.",
     no_args_is_help=True,
 )
 
@@ -30,7 +30,7 @@ COLUMNS: Final = ("job", "event", "state", "listener", "to", "tries", "error")
 def list_(
     *, job: OfJob = None, stack: Stack = None, name: Name = DEFAULT_NAME, as_json: AsJson = False
 ) -> None:
-    """Show open and parked events, with what went wrong last; changes nothing."""
+    """Show open and parked events, each with its last error. Nothing changes."""
     here = deployment(stack, name)
     with asking("events"):
         rows = [_row(untold) for untold in _untold(here, job)]
@@ -41,12 +41,12 @@ def list_(
 def replay(
     *, job: OfJob = None, stack: Stack = None, name: Name = DEFAULT_NAME, as_json: AsJson = False
 ) -> None:
-    """Let recovery tell parked events again, from their first try."""
+    """Let recovery send parked events again, with fresh tries."""
     here = deployment(stack, name)
     with asking("events"):
         parked = [untold.event for untold in _untold(here, job) if untold.parked]
         replayed = sum(replay_event(here.world, event) for event in parked)
-    say_replayed("events will be told again", replayed, as_json=as_json)
+    say_replayed("events will be sent again", replayed, as_json=as_json)
 
 
 def _untold(here: Deployment, job: str | None) -> Iterable[UndeliveredEvent]:

@@ -17,12 +17,17 @@ from scripts.local.stack import LocalStack
 from scripts.local.state import ROOT, StackFolder, State, names
 from scripts.local.steps import Steps
 
-app = typer.Typer(help="The local stack: a local AWS with the deployed app.", no_args_is_help=True)
+app = typer.Typer(
+    help="Start, update and stop local stacks: a local AWS with the deployed app.",
+    no_args_is_help=True,
+)
 
-Name: TypeAlias = Annotated[str, typer.Option("--name", help="Which stack; several can run.")]
+Name: TypeAlias = Annotated[
+    str, typer.Option("--name", help="The name of the stack; several can run.")
+]
 Settings: TypeAlias = Annotated[
     Path | None,
-    typer.Option(help="A JSON file of settings, over those of scripts/local/settings.py."),
+    typer.Option(help="A JSON file of settings that override those of scripts/local/settings.py."),
 ]
 
 
@@ -33,19 +38,19 @@ def up(
     workers: Annotated[int, typer.Option(min=0, max=16, help="Bulk workers to start.")] = 1,
     records: Annotated[
         Path | None,
-        typer.Option(help="A file of records to load, a JSON object in each line."),
+        typer.Option(help="A file of records to load, one JSON object a line."),
     ] = None,
     empty: Annotated[
-        bool, typer.Option("--empty", "--no-records", help="Load no records at all.")
+        bool, typer.Option("--empty", "--no-records", help="Load no records.")
     ] = False,
     search: Annotated[
-        bool, typer.Option("--search/--no-search", help="Have a search index (osmem-server).")
+        bool, typer.Option("--search/--no-search", help="Run a search index (osmem-server).")
     ] = True,
     settings: Settings = None,
 ) -> None:
     """Start the local stack: local AWS, deployed app, bulk workers, about 28,000 records.
 
-    Of a stack that is up, start again what has ended."""
+    If the stack is up, start those of its processes again that have ended."""
     if records and empty:
         raise typer.BadParameter("--records and --empty exclude each other")
     out = console()
@@ -71,11 +76,11 @@ def up(
 
 @app.command()
 def deploy(*, name: Name = DEFAULT_NAME, settings: Settings = None) -> None:
-    """Put the code and settings of this moment onto a running stack; data and address stay."""
+    """Update a running stack to the code and settings of this checkout; data and address stay."""
     with Steps() as steps:
         stack = LocalStack(name, settings=_read(settings), steps=steps)
         changed = stack.deploy()
-    said = "the app is deployed" if changed else "the deployed app was as it is here"
+    said = "the app is deployed" if changed else "the app has not changed"
     print(f"{name}: {said}; {stack.state.wanted} bulk workers started again. {stack.api.url}")
 
 
@@ -83,12 +88,12 @@ def deploy(*, name: Name = DEFAULT_NAME, settings: Settings = None) -> None:
 def down(
     *,
     name: Name = DEFAULT_NAME,
-    every: Annotated[bool, typer.Option("--all", help="All stacks of this checkout.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Stop all stacks of this checkout.")] = False,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Write the records to a file first, and leave the logs.")
+        bool, typer.Option("--keep", help="Write the records to a file first, and keep the logs.")
     ] = False,
 ) -> None:
-    """Stop what ``up`` started and delete what it holds, and nothing else."""
+    """Stop the processes that ``up`` started and delete the stack's data."""
     for each in names() if every else [name]:
         held = _held(each, logs=not keep)
         file = ROOT / f"{each}.records.jsonl"
@@ -104,9 +109,9 @@ def down(
 @app.command()
 def status(
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say which stacks there are and what of them runs."""
+    """List the local stacks and what runs of each."""
     states = {name: StackFolder(name).read() for name in names()}
     out = console()
     if as_json:

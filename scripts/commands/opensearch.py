@@ -12,7 +12,9 @@ from scripts.local.errors import AlreadyUp
 from scripts.local.steps import Steps
 from scripts.opensearch.node import ADDRESS, OpenSearchNode, Way
 
-app = typer.Typer(help="A real OpenSearch node, for the checks of queries.", no_args_is_help=True)
+app = typer.Typer(
+    help="Start and stop a real OpenSearch node for the checks of queries.", no_args_is_help=True
+)
 
 
 @app.command()
@@ -30,16 +32,16 @@ def up(
         print(already)
         return
     if node.given:
-        print(f"{ADDRESS} names one, and it answers. Nothing was started.")
+        print(f"{ADDRESS} names a node, and it answers. Nothing was started.")
         return
     print(f"OpenSearch  {node.url}")
     print(f"log         {node.log}")
-    print(f"\nexport {ADDRESS}={node.url}  # for commands that should use it")
+    print(f"\nexport {ADDRESS}={node.url}  # for the commands that shall use it")
 
 
 @app.command()
 def down() -> None:
-    """Stop the node that ``up`` started and delete its data; never one that ``up`` did not."""
+    """Stop the node that ``up`` started and delete its data."""
     stopped = _ours().down()
     print("stopped" if stopped else "was not up")
 
@@ -47,9 +49,9 @@ def down() -> None:
 @app.command()
 def status(
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say whether the node runs, how, and where."""
+    """Show whether the node runs, how and where."""
     node = _ours()
     running = node.running()
     state = node.state

@@ -21,11 +21,12 @@ SHOWN: Final = 100
 """Rows of the table; --json has them all."""
 
 Stack: TypeAlias = Annotated[
-    str | None, typer.Option("--stack", help="A CloudFormation stack; the local one if left out.")
+    str | None,
+    typer.Option("--stack", help="The CloudFormation stack; a local stack when left out."),
 ]
-Name: TypeAlias = Annotated[str, typer.Option("--name", help="Which local stack.")]
-OfJob: TypeAlias = Annotated[str | None, typer.Option("--job", help="Only this job's.")]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="As one JSON object.")]
+Name: TypeAlias = Annotated[str, typer.Option("--name", help="The name of the local stack.")]
+OfJob: TypeAlias = Annotated[str | None, typer.Option("--job", help="Only those of this job.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 Row: TypeAlias = Mapping[str, Any]
 

@@ -24,20 +24,25 @@ def payload_budget(
     *,
     id_length: Annotated[
         int | None,
-        typer.Option("--id-length", min=1, max=MAX_ID_BYTES, help="Of an ASCII id. [default: 36]"),
+        typer.Option(
+            "--id-length", min=1, max=MAX_ID_BYTES, help="Characters of an ASCII id. [default: 36]"
+        ),
     ] = None,
     sample: Annotated[
         Path | None,
-        typer.Option("--sample", exists=True, dir_okay=False, help="Ids like these, one per line."),
+        typer.Option(
+            "--sample", exists=True, dir_okay=False, help="A file of ids like yours, one a line."
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Build the largest request that is accepted, and measure it in every layer it passes.
+    """Build the largest request that is accepted and measure it in every layer.
 
-    With the limits a deployment has by default. Exit status 1 when it is too large for one.
+    The limits are those of a deployment by default. Exit status 1: the request is too large for a
+    layer.
     """
     if id_length is not None and sample is not None:
-        raise typer.BadParameter("give --id-length or --sample, not both")
+        raise typer.BadParameter("set either --id-length or --sample")
     ids = _like_file(sample) if sample is not None else of_length(id_length or UUID_CHARS)
     try:
         found = budget(ids, limits=Limits(), inspected=WafSettings().inspect_kb * KIB)
@@ -78,8 +83,8 @@ def _show(found: Budget) -> None:
     out = console()
     out.print(table)
     out.print(
-        f"\nBytes. The largest request that is accepted holds {found.max_ids:,} such ids of "
-        f"{found.id_bytes:g} bytes.\nOne more is 413; more ids go into a file, by POST "
-        "/v1/uploads.\n--json tells where each limit comes from.",
+        f"\nSizes are in bytes. The largest accepted request holds {found.max_ids:,} such ids of "
+        f"{found.id_bytes:g} bytes.\nA request with one more is answered with 413; send more ids "
+        "as a file, by POST /v1/uploads.\n--json names the source of each limit.",
         highlight=False,
     )

@@ -21,9 +21,9 @@ BLOCK: Final = 50
 
 
 def simulate(
-    seed: Annotated[int, typer.Option(min=0, help="Which run; the same one every time.")],
+    seed: Annotated[int, typer.Option(min=0, help="The seed; a seed is the same run every time.")],
 ) -> None:
-    """Replay one seed of the simulation, step by step. Exit status 1 when a rule is broken."""
+    """Replay a seed of the simulation step by step. Exit status 1: it breaks a rule."""
     with in_checkout("simulate"):
         from tests.simulation.scenario import run  # noqa: PLC0415
         from tests.simulation.trace import render  # noqa: PLC0415
@@ -33,13 +33,13 @@ def simulate(
 
 
 def soak(
-    runs: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 10_000,
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    runs: Annotated[int, typer.Option(min=1, help="How many seeds to run.")] = 10_000,
+    workers: Annotated[int, typer.Option(min=1, help="How many processes.")] = 2,
     start: Annotated[
-        int | None, typer.Option(min=0, help="First seed; random if not given.")
+        int | None, typer.Option(min=0, help="The first seed; random when left out.")
     ] = None,
 ) -> None:
-    """Simulate seeds that no test has tried. Exit status 1 when one of them breaks a rule."""
+    """Simulate seeds that no test has tried. Exit status 1: one of them breaks a rule."""
     with in_checkout("soak"):
         import tests.simulation.scenario  # noqa: F401, PLC0415
     first = random.randrange(10**9) if start is None else start  # noqa: S311  no secret

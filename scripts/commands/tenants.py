@@ -20,24 +20,29 @@ from scripts.local import DEFAULT_NAME
 from scripts.local.errors import LocalError
 from scripts.ops.deployment import deployment
 
-app = typer.Typer(help="What a tenant may have under way at once.", no_args_is_help=True)
+app = typer.Typer(
+    help="Show and set how many jobs a tenant may have at once.", no_args_is_help=True
+)
 
 DEFAULT: Final = "default"
-OR_DEFAULT: Final = f"or '{DEFAULT}', the deployment's."
+OR_DEFAULT: Final = f"or '{DEFAULT}' for the deployment's."
 
-Tenant: TypeAlias = Annotated[str, typer.Option("--tenant", help="Whose limits.")]
-Stack: TypeAlias = Annotated[
-    str | None, typer.Option("--stack", help="A CloudFormation stack; the local one if left out.")
+Tenant: TypeAlias = Annotated[
+    str, typer.Option("--tenant", help="The tenant whose limits it is about.")
 ]
-Name: TypeAlias = Annotated[str, typer.Option("--name", help="Which local stack.")]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="As one JSON object.")]
+Stack: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--stack", help="The CloudFormation stack; a local stack when left out."),
+]
+Name: TypeAlias = Annotated[str, typer.Option("--name", help="The name of the local stack.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @app.command()
 def show(
     *, tenant: Tenant, stack: Stack = None, name: Name = DEFAULT_NAME, as_json: AsJson = False
 ) -> None:
-    """Show what a tenant has under way and how much it may have."""
+    """Show how many jobs a tenant has, and how many it may have."""
     _check(tenant)
     world = deployment(stack, name).world
     try:
@@ -51,26 +56,27 @@ def set_(
     *,
     tenant: Tenant,
     small: Annotated[
-        str | None, typer.Option(help=f"Jobs in the small lane's queue at once, {OR_DEFAULT}")
+        str | None, typer.Option(help=f"Limit of jobs in the small lane, {OR_DEFAULT}")
     ] = None,
     bulk: Annotated[
-        str | None, typer.Option(help=f"Jobs in the bulk lane's queue at once, {OR_DEFAULT}")
+        str | None, typer.Option(help=f"Limit of jobs in the bulk lane, {OR_DEFAULT}")
     ] = None,
     max_active: Annotated[
-        str | None, typer.Option("--max-active", help=f"Jobs that have not ended, {OR_DEFAULT}")
+        str | None,
+        typer.Option("--max-active", help=f"Limit of jobs that have not ended, {OR_DEFAULT}"),
     ] = None,
     stack: Stack = None,
     name: Name = DEFAULT_NAME,
     as_json: AsJson = False,
 ) -> None:
-    """Give a tenant limits of its own, from its next job on and without deploying.
+    """Give a tenant limits of its own. They hold from its next job on, without a deployment.
 
-    Jobs above a lower limit run on. With a higher one, held jobs are admitted: the first ten at
-    once, the others by recovery within the minutes after."""
+    Jobs above a lower limit run on. A higher limit admits held jobs: the first ten at once, the
+    others by recovery within the next minutes."""
     _check(tenant)
     chosen = {Lane.SMALL: small, Lane.BULK: bulk}
     if max_active is None and not any(chosen.values()):
-        raise typer.BadParameter("nothing to set: --small, --bulk or --max-active")
+        raise typer.BadParameter("nothing to set: name --small, --bulk or --max-active")
     slots = {lane: _limit(f"--{lane}", text) for lane, text in chosen.items() if text is not None}
     most = None if max_active is None else _limit("--max-active", max_active)
     world = deployment(stack, name).world
@@ -82,7 +88,7 @@ def set_(
             admit_held(world, tenant, lane)
         _print(world, tenant, as_json=as_json)
     except FairlaneError as error:
-        raise LocalError(f"not all of it could be set: {error}") from error
+        raise LocalError(f"some of the limits could not be set: {error}") from error
 
 
 def _check(tenant: str) -> None:
@@ -94,7 +100,7 @@ def _limit(option: str, text: str) -> int | None:
     if text == DEFAULT:
         return None
     if not (text.isascii() and text.isdigit()) or int(text) < 1:
-        raise typer.BadParameter(f"{option} {text!r} is not a number from 1 on, {OR_DEFAULT}")
+        raise typer.BadParameter(f"{option} {text!r} is not a number of at least 1, {OR_DEFAULT}")
     return int(text)
 
 

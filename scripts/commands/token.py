@@ -12,13 +12,16 @@ from scripts.local.target import target
 
 
 def token(
-    tenant: Annotated[str, typer.Option(help="Whose token; its jobs and records only.")],
-    expires: Annotated[int, typer.Option(help="Seconds until it runs out.")] = 3600,
+    tenant: Annotated[str, typer.Option(help="The tenant that the token stands for.")],
+    expires: Annotated[int, typer.Option(help="Seconds until the token expires.")] = 3600,
     scope: Annotated[
-        list[str] | None, typer.Option(help="What it allows; repeat for several. All by default.")
+        list[str] | None,
+        typer.Option(help="A scope of the token; repeat it. All scopes when left out."),
     ] = None,
-    name: Annotated[str, typer.Option("--name", help="Of which local stack.")] = DEFAULT_NAME,
+    name: Annotated[
+        str, typer.Option("--name", help="The name of the local stack.")
+    ] = DEFAULT_NAME,
 ) -> None:
-    """Print a token for a tenant, signed by the local stack's development issuer."""
+    """Print a token for a tenant, signed by the local stack's issuer."""
     issuer = target(name).issuer
     print(issuer.token(tenant, expires_in=expires, scopes=scope or SCOPES))

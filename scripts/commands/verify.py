@@ -27,42 +27,47 @@ NOTHING: Final = Expectation.of("expectations", expected="at least one", saw="no
 
 
 def verify(
-    name: Annotated[str | None, typer.Argument(help="Which scenario.")] = None,
+    name: Annotated[str | None, typer.Argument(help="The scenario to run.")] = None,
     *,
-    every: Annotated[bool, typer.Option("--all", help="All scenarios, one after another.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Run all scenarios.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     url: Annotated[
-        str | None, typer.Option("--url", help="For waf: the deployed API, with its stage.")
+        str | None,
+        typer.Option("--url", help="With waf: the deployed API's address, with its stage."),
     ] = None,
     token: Annotated[
-        str | None, typer.Option("--token", envvar="FAIRLANE_TOKEN", help="For waf: any tenant's.")
+        str | None,
+        typer.Option("--token", envvar="FAIRLANE_TOKEN", help="With waf: a token of any tenant."),
     ] = None,
     stack: Annotated[
         str | None,
-        typer.Option("--stack", help="For noisy-tenant: a CloudFormation stack, not a local one."),
+        typer.Option("--stack", help="With noisy-tenant: a CloudFormation stack on AWS."),
     ] = None,
     tokens: Annotated[
         Path | None,
         typer.Option(
             "--tokens",
-            help="With --stack: a file with a token a line, each another tenant's; the first "
-            "tenant makes the noise.",
+            help="With --stack: a file of tokens, one a line and each of another tenant. The "
+            "first tenant makes the noise.",
             exists=True,
             dir_okay=False,
         ),
     ] = None,
 ) -> None:
-    """Show on a stack of its own that a claim holds, and that it would not without its reason.
+    """Show that a claim holds, and that it fails without what it rests on.
 
-    "waf" is no scenario: it asks a deployed stack what its web firewall lets through, and creates
-    nothing there. Exit status 1 when anything differs from what was expected, in a control too.
+    Each scenario starts a local stack of its own. "waf" is not a scenario: it sends requests to a
+    deployed stack to see what its web firewall lets through, and creates nothing there. Exit status
+    1: something differs from what was expected, in the run or in its control.
     """
     if stack is not None or tokens is not None:
         reports = [_noisy_on_aws(name, stack, tokens)]
     elif name == waf.NAME and not every:
         reports = [_of_deployed(url, token)]
     elif url is not None:
-        raise typer.BadParameter(f"--url is for {waf.NAME}; scenarios bring up their own stacks")
+        raise typer.BadParameter(
+            f"--url goes with {waf.NAME} only; a scenario starts a stack of its own"
+        )
     else:
         reports = _of_scenarios(_chosen(name, every=every, scenarios=SCENARIOS))
     ok = all(report.ok for report in reports)
@@ -89,24 +94,24 @@ def _performed(scenario: Scenario, bench: Bench) -> Report:
 def _of_deployed(url: str | None, token: str | None) -> Report:
     if not url or not token:
         raise typer.BadParameter(
-            f"{waf.NAME} asks a deployed stack: give --url, and --token or FAIRLANE_TOKEN"
+            f"{waf.NAME} needs a deployed stack: set --url, and --token or FAIRLANE_TOKEN"
         )
     if not url.startswith(("http://", "https://")):
-        raise typer.BadParameter(f"--url {url} is no http address")
+        raise typer.BadParameter(f"--url {url} is not an http or https address")
     return waf.report(url, token)
 
 
 def _noisy_on_aws(name: str | None, stack: str | None, tokens: Path | None) -> Report:
     if name != noisy_tenant.SCENARIO.name or stack is None or tokens is None:
         raise typer.BadParameter(
-            f"--stack and --tokens go together, with {noisy_tenant.SCENARIO.name}"
+            f"--stack and --tokens go together, and only with {noisy_tenant.SCENARIO.name}"
         )
     said = noisy_on_aws.tokens_in(tokens.read_text(encoding="utf-8"))
     try:
         place = noisy_on_aws.target(boto3.client("cloudformation"), stack)
         return noisy_on_aws.report(place, said, boto3.client("cloudwatch"))
     except (BotoCoreError, AwsError, ClientError) as error:
-        raise LocalError(f"the stack {stack!r} could not be measured: {error}") from error
+        raise LocalError(f"the stack {stack!r} cannot be measured: {error}") from error
 
 
 def _chosen(name: str | None, *, every: bool, scenarios: Sequence[Scenario]) -> Sequence[Scenario]:
@@ -116,7 +121,11 @@ def _chosen(name: str | None, *, every: bool, scenarios: Sequence[Scenario]) -> 
     if every or not found:
         named = [*((each.name, each.shows) for each in scenarios), (waf.NAME, waf.SHOWS)]
         known = "\n".join(f"  {each:<20} {shows}" for each, shows in named)
-        what = "Name one scenario, or --all" if name is None or every else f"No scenario {name!r}"
+        what = (
+            "Name a scenario, or use --all"
+            if name is None or every
+            else f"There is no scenario {name!r}"
+        )
         raise typer.BadParameter(f"{what}. There are:\n{known}")
     return found
 
@@ -134,6 +143,6 @@ def show(reports: Sequence[Report], console: Console) -> None:
         not each.ok for report in reports for part in report.parts for each in part.expectations
     )
     if differences:
-        console.print(f"[red]{differences} of these differ from what was expected.[/]")
+        console.print(f"[red]{differences} of these are not as expected.[/]")
     else:
         console.print("[green]Everything is as expected.[/]")

@@ -110,8 +110,8 @@ def _check(jars: Sequence[Path]) -> None:
         names = sorted({line.split()[1] for line in differing})
         raise SearchEngineError(
             f"these jars are not the ones pinned in {HASHES.name}: {', '.join(names)}. Delete "
-            "them from your Maven repository and try again; if they differ again, whoever serves "
-            f"them must not be trusted. (Who changed {POM.name} writes {HASHES.name} anew.)"
+            "them from your Maven repository and try again. If they differ again, do not trust "
+            f"their repository. (After a change of {POM.name}, write {HASHES.name} anew.)"
         )
 
 

@@ -48,7 +48,7 @@ def deployment(stack: str | None, local: str) -> Deployment:
         raise LocalError(f"the stack {stack!r} cannot be read: {error}") from error
     except SettingsError as error:
         raise LocalError(
-            f"the stack {stack!r} was deployed with other settings than this version has: {error}"
+            f"this version cannot read the settings of the stack {stack!r}: {error}"
         ) from error
 
 
@@ -58,7 +58,8 @@ def _attached(name: str) -> str:
         from scripts.local.stack import LocalStack  # noqa: PLC0415  only a checkout has its parts
     except ModuleNotFoundError as error:
         raise LocalError(
-            f"which stack? --stack (a local one needs a checkout: {error.name} is not installed)"
+            f"no stack is named: set --stack (a local stack needs a checkout: {error.name} is not "
+            "installed)"
         ) from error
     attached = LocalStack(name).attach()
     os.environ.update(attached.credentials)

@@ -213,7 +213,7 @@ def tokens_in(text: str) -> list[str]:
     tokens = [line.strip() for line in text.splitlines() if line.strip()]
     if len(set(tokens)) < MIN_TENANTS:
         raise LocalError(
-            f"{len(set(tokens))} different tokens: one of the noisy tenant and at least one of "
-            "another are needed, and nine others make a measure"
+            f"--tokens has {len(set(tokens))} different tokens; it needs one of the noisy tenant "
+            "and at least one of another tenant, better nine"
         )
     return tokens

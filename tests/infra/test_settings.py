@@ -171,7 +171,7 @@ def test_an_unknown_setting_or_value_is_named(chosen: dict[str, Any], name: str)
 
 
 def test_who_may_call_has_no_default() -> None:
-    with pytest.raises(ValidationError, match="either auth"):
+    with pytest.raises(ValidationError, match="set either auth"):
         DeploySettings.read(None)
 
 

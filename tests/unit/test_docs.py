@@ -16,6 +16,7 @@ from handlers.jobs.words.states import EDGES
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
+CASES: Final = (ROOT / "docs" / "cases.md").read_text(encoding="utf-8")
 PROTOCOL: Final = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
 PAGES: Final = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
@@ -50,6 +51,35 @@ def test_every_test_that_is_named_exists() -> None:
         for found in re.findall(r"def (test_c\d\d)", path.read_text(encoding="utf-8"))
     }
     assert named <= there
+
+
+def cases_of(text: str) -> dict[str, set[str]]:
+    """The rows of the catalogue's first section: the files that each case names."""
+    tested = text.split("\n## Held by tests\n")[1].split("\n## ", 1)[0]
+    rows = re.findall(r"^\| C(\d{2,3}) \|.*\| ([^|]+) \|$", tested, flags=re.MULTILINE)
+    assert len({number for number, _ in rows}) == len(rows), "a case is listed twice"
+    return {number: set(re.findall(r"`([^`]+)`", files)) for number, files in rows}
+
+
+def cases_in(source: str) -> set[str]:
+    """The numbers in the names of tests: ``test_c21_c24_…`` has two, ``test_c08a_…`` has one."""
+    names = re.findall(r"def test((?:_c\d{2,3}[a-z]?)+)_", source)
+    return {number for name in names for number in re.findall(r"_c(\d{2,3})", name)}
+
+
+def test_the_catalogue_lists_the_cases_that_tests_hold() -> None:
+    held: dict[str, set[str]] = {}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        for number in cases_in(path.read_text(encoding="utf-8")):
+            held.setdefault(number, set()).add(path.relative_to(ROOT).as_posix())
+    assert cases_of(CASES) == held
+
+
+def test_no_case_is_both_held_by_a_test_and_not_mended() -> None:
+    rest = CASES.split("\n## Held by tests\n")[1].split("\n## ", 1)[1]
+    other = re.findall(r"^\| C(\d{2,3}) \|", rest, flags=re.MULTILINE)
+    assert len(set(other)) == len(other)
+    assert not set(other) & set(cases_of(CASES))
 
 
 def test_every_file_that_is_named_exists() -> None:
@@ -127,6 +157,10 @@ def assert_fairlane(words: list[str], command: str) -> None:
 
 
 def test_the_checks_see_what_is_wrong() -> None:
+    names = ("test_c21_c24_x", "test_c119a_y", "test_x_c01")
+    assert cases_in("\n".join(f"def {name}():" for name in names)) == {"21", "24", "119"}
+    page = "\n## Held by tests\n\n| C01 | A | b | `test_a.py` |\n\n## Known\n\n| C70 | x |"
+    assert cases_of(page) == {"01": {"test_a.py"}}
     assert edge_rows("| z | QUEUED → SUCCEEDED | magic |") == {("QUEUED", "SUCCEEDED"): "z: magic"}
     assert commands("```\nmake nothing   # x\n```\n") == ["make nothing"]
     with pytest.raises(AssertionError):

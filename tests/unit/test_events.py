@@ -334,7 +334,7 @@ def test_what_is_no_address_is_a_bad_request(url: str) -> None:
 
 def test_a_deployment_that_tells_no_addresses_says_so() -> None:
     world = replace(world_of(), address_problem=None)
-    with pytest.raises(Unprocessable, match="tells no addresses"):
+    with pytest.raises(Unprocessable, match="sends no events of jobs to addresses"):
         submit(world, TENANT, wanted(world, notify={"url": HOOK}))
 
 

@@ -69,7 +69,7 @@ def test_of_several_it_is_said_which() -> None:
     result = invoke("get", FIRST[:12])
     assert result.exit_code == 2
     said = " ".join(result.stderr.split())
-    assert f"{FIRST[:12]} is the beginning of {SAME_MOMENT}, {FIRST}: give more" in said
+    assert f"begin with {FIRST[:12]}: {SAME_MOMENT}, {FIRST}; give more characters" in said
 
 
 @pytest.mark.usefixtures("there")

@@ -106,7 +106,7 @@ def test_a_job_that_was_there_is_called_so(api: Api) -> None:
     api.answer = lambda _: view(id="j0", existing=True)
     result = invoke(*BASE, "--id", "1", "--on-conflict", "return_existing")
     assert json.loads(result.stdout)["existing"] is True
-    assert "nothing was created: job j0 has the subject" in result.stderr
+    assert "nothing was created: job j0 holds the subject" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_what_was_uploaded_for_a_refused_job_can_be_used(api: Api, tmp_path: Pat
     api.answer = refuse
     result = submit_file(tmp_path / "ids", "1\n2\n3\n4")
     assert result.exit_code == 1
-    assert f"--upload-id {UPLOAD} names them again" in result.stderr
+    assert f"use --upload-id {UPLOAD} to send the same ids again" in result.stderr
 
 
 @pytest.mark.usefixtures("few")

@@ -362,9 +362,9 @@ def test_a_walk_goes_on_through_long_stretches_without_a_match() -> None:
 
 def test_a_deployment_without_a_source_refuses() -> None:
     world = replace(walking_world(), query=None, uploads=None)  # type: ignore[arg-type]  # less than the in-memory world
-    with pytest.raises(Unprocessable, match="no source"):
+    with pytest.raises(Unprocessable, match="takes no queries"):
         ask(world, query=PRICED)
-    with pytest.raises(Unprocessable, match="no uploads"):
+    with pytest.raises(Unprocessable, match="takes no uploads"):
         ask(world, upload_id="0" * 32)
 
 

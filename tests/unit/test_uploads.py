@@ -165,7 +165,7 @@ DATA: Final = gzip.compress(b'"a"\n' * 1000, mtime=0)
 
 @pytest.mark.parametrize("end", [1, 5, 11, len(DATA) // 2, len(DATA) - 9, len(DATA) - 1])
 def test_half_a_gzip_file_is_refused(end: int) -> None:
-    with pytest.raises(BadUpload, match="ends in its middle"):
+    with pytest.raises(BadUpload, match="is cut short"):
         read(DATA[:end], zipped(JSONL))
 
 
@@ -207,7 +207,7 @@ def test_a_quoted_field_without_an_end_is_refused_before_it_is_held() -> None:
             read_blocks += 1
             yield b"x\n" * 32_768
 
-    with pytest.raises(BadUpload, match=r"is longer|field larger"):
+    with pytest.raises(BadUpload, match=r"is longer|no field has more than"):
         list(parse_ids(endless(), CSV, max_bytes=10**12))
     assert read_blocks <= MAX_LINE_BYTES // 65_536 + 1
 

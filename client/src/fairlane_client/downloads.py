@@ -54,10 +54,12 @@ def _into(
             size += len(piece)
             got(len(piece))
     if (size, digest.hexdigest()) != (report.bytes, report.sha256):
-        raise _problem(report, f"what came has {size} of {report.bytes} bytes, or is another file")
+        raise _problem(
+            report, f"the download has {size} of {report.bytes} bytes, or another SHA-256"
+        )
 
 
 def _problem(report: ReportView, why: str) -> NotDownloaded:
     return NotDownloaded(
-        f"{why}. The report can be had until {report.expires_at.isoformat()} at {report.url}"
+        f"{why}. Until {report.expires_at.isoformat()} the report is at {report.url}"
     )

@@ -124,7 +124,7 @@ def _json_id(number: int, line: str, column: str | None) -> object:
         raise BadFile(number, f"is not JSON: {error}") from error
     if column is None:
         if isinstance(value, dict):
-            raise BadFile(number, "is an object; name the field of its id as the column")
+            raise BadFile(number, "is an object; name the field that holds the id as the column")
         return value
     if not isinstance(value, dict):
         raise BadFile(number, f"is {_kind(value)}, not an object with the field {column!r}")

@@ -158,7 +158,7 @@ class Unprocessable(ApiProblem):
 
 
 class IdempotencyKeyReused(ApiProblem):
-    """The Idempotency-Key came with another request before."""
+    """The Idempotency-Key was used for a different request before."""
 
     codes = ("idempotency_key_reused",)
 

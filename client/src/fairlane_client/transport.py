@@ -186,7 +186,7 @@ def _loopback(host: str) -> bool:
 def _sendable(token: str) -> str:
     """Without showing it in the message."""
     if not (token and token.isascii() and token.isprintable()):
-        raise BadAddress("the token can only be printable ASCII, without line ends")
+        raise BadAddress("the token must be printable ASCII without line ends")
     return token
 
 

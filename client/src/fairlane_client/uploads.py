@@ -24,7 +24,7 @@ def send(address: UploadAddress, path: Path, *, sent: Callable[[int], None]) -> 
     """
     size = path.stat().st_size
     if size > address.max_bytes:
-        raise FileTooLarge(f"{path}: {size} bytes, at most {address.max_bytes} are taken")
+        raise FileTooLarge(f"{path}: {size} bytes, at most {address.max_bytes} are allowed")
     with path.open("rb") as file, urllib3.PoolManager(timeout=TIMEOUT_S) as pool:
         form = _Form(address.fields, file, size, sent)
         try:
@@ -40,7 +40,7 @@ def send(address: UploadAddress, path: Path, *, sent: Callable[[int], None]) -> 
                 retries=False,
             )
         except urllib3.exceptions.HTTPError as error:
-            raise Unreachable(f"the upload was not taken: {error}") from error
+            raise Unreachable(f"the upload failed: {error}") from error
     if reply.status >= FIRST_ERROR:
         said = reply.data[:500].decode(errors="replace")
         raise Unreachable(f"the upload was refused with {reply.status}: {said}")

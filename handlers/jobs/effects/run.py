@@ -154,7 +154,7 @@ def _deliver(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:
     a deletion made since the records were read, and stored the deleted record again."""
     delivered = sink.deliver(batch)
     if world.runtime.now() - read_at > FRESH:
-        raise Transient("what was read is too old to be sure that it was sent in order")
+        raise Transient("the records were read too long ago to be sent in order")
     unchanged = _unchanged(world, batch, delivered.newer) if delivered.newer else ()
     if not unchanged:
         # The records have changed since; the writer of that change has it delivered, too.

@@ -105,7 +105,7 @@ class _Attempt:
     def _work_of(self, job: Job) -> Work:
         operation = self.world.operations.get(job.operation)
         if operation is None:
-            raise JobFailed(EndReason.UNKNOWN_OPERATION, f"no operation {job.operation!r}")
+            raise JobFailed(EndReason.UNKNOWN_OPERATION, f"there is no operation {job.operation!r}")
         try:
             raw = exact_loads(job.params)
             parameters = operation.parameters.model_validate(raw)
@@ -155,7 +155,7 @@ class _Attempt:
                 if now is None:
                     return self._lost(job)
                 job = now
-        raise Transient("the job keeps moving")
+        raise Transient("the job changed during every try")
 
     def _read_if_mine(self, job: Job) -> Job | None:
         """The job as it is now, or None when this attempt has lost it: the beginning of another

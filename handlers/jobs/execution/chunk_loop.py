@@ -126,7 +126,7 @@ class ChunkLoop:
                     return self._split(job, entries, plans)
                 else:
                     plans |= self._replan(job, rejected, entries, plans, replanned)
-        raise Transient("the chunk's records keep changing")
+        raise Transient("the chunk's records changed during every try")
 
     def _commit(self, job: Job, entries: Sequence[Entry], plans: dict[str, Plan]) -> Job:
         planned = _first_of_each(entries, plans)
@@ -200,7 +200,9 @@ class ChunkLoop:
         replanned.update(ids)
         given_up = [id_ for id_ in ids if replanned[id_] > MAX_REPLANS]
         again = [id_ for id_ in ids if replanned[id_] <= MAX_REPLANS]
-        failed = {i: Plan(i, Fail("changed by somebody else too often")) for i in given_up}
+        failed = {
+            i: Plan(i, Fail("another writer changed the record during every try")) for i in given_up
+        }
         if not again:
             return failed
         return failed | retry_transient(self.world, lambda: plan(self.world, job, self.work, again))

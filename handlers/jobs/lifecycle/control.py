@@ -86,7 +86,7 @@ def _act_on_current(
             return act(world, job)
         except Rejected:
             continue
-    raise Transient("the job keeps moving")
+    raise Transient("the job changed during every try")
 
 
 def _cancel(world: World, job: Job) -> Answer:
@@ -98,7 +98,7 @@ def _cancel(world: World, job: Job) -> Answer:
         case State.CANCELLING:
             return job
         case State.PAUSING:
-            return NotPossible(job, "it is being paused; cancel it when it is PAUSED")
+            return NotPossible(job, "wait until it is PAUSED, then cancel it")
         case State.SETTLING:
             return NotPossible(job, "its records are done; only effects are still open")
         case _:
@@ -128,19 +128,19 @@ def _resume(world: World, job: Job) -> Answer:
         case State.QUEUED | State.RUNNING:
             return job
         case State.PAUSING:
-            return NotPossible(job, "it is still being paused; resume it when it is PAUSED")
+            return NotPossible(job, "wait until it is PAUSED, then resume it")
         case _:
-            return NotPossible(job, f"only a paused job can be resumed; it is {job.state}")
+            return NotPossible(job, "only a paused job can be resumed")
 
 
 def _retry(world: World, job: Job) -> Answer:
     if job.state is not State.FAILED:
-        return NotPossible(job, f"only a failed job can be retried; it is {job.state}")
+        return NotPossible(job, "only a failed job can be retried")
     if job.retried_by is not None:
-        return NotPossible(job, f"job {job.retried_by} tries its failed records again")
+        return NotPossible(job, f"job {job.retried_by} already tries its failed records again")
     lease = retry_transient(world, lambda: read_lease(world, job))
     if lease is None:
-        return NotPossible(job, "its subject is gone")
+        return NotPossible(job, "the lease of its subject is gone")
     if lease.job_id is not None and lease.job_id != job.id:
         holder = retry_transient(world, lambda: read_job(world, lease.job_id or ""))
         return Busy(lease.job_id, holder.state if holder else None)

@@ -124,9 +124,11 @@ def _end_undecodable(world: World, job_id: str, item: Item, why: str) -> Redrive
         case UndecodableResult.DONE:
             return Redriven(Fate.DROPPED, why)
         case UndecodableResult.HELD:
-            return Redriven(Fate.REFUSED, f"{why}; but its lease has not expired")
+            return Redriven(
+                Fate.REFUSED, f"{why}; its lease has not expired, so a worker may still run it"
+            )
         case UndecodableResult.MOVED:
-            return Redriven(Fate.REFUSED, f"{why}; but it is being moved, try again")
+            return Redriven(Fate.REFUSED, f"{why}; it changed meanwhile, so redrive it again")
 
 
 def _retry(world: World, job: Job) -> Redriven:
@@ -135,11 +137,13 @@ def _retry(world: World, job: Job) -> Redriven:
     answer = control.retry(world, job.tenant, job.id)
     match answer:
         case Job():
-            return Redriven(Fate.RETRIED, "the job had failed and runs again")
+            return Redriven(Fate.RETRIED, "the job had failed and will run again")
         case Busy():
-            return Redriven(Fate.REFUSED, f"job {answer.job_id} is working on its subject")
+            return Redriven(Fate.REFUSED, f"job {answer.job_id} holds its subject")
         case TooMany(limit):
-            return Redriven(Fate.REFUSED, f"its tenant has {limit} active jobs already")
+            return Redriven(
+                Fate.REFUSED, f"the tenant has {limit} active jobs and may not have more"
+            )
         case control.NotPossible(_, why):
             return Redriven(Fate.REFUSED, why)
         case control.NoSuchJob():
@@ -149,7 +153,7 @@ def _retry(world: World, job: Job) -> Redriven:
 def _resend(world: World, job: Job) -> Redriven:
     """The same body, and the group of its tenant, like on every other send path."""
     if job.held:
-        return Redriven(Fate.DROPPED, "the job is held; admission sends its message")
+        return Redriven(Fate.DROPPED, "the job is held; a message is sent when it is admitted")
     if world.queues[job.lane].send([message_for(job)]):
         raise Transient("the queue did not take the message")
     return Redriven(Fate.RESENT, f"the job is {job.state}")

@@ -36,7 +36,9 @@ def retry_failed(world: World, tenant: str, job_id: str, out_of_time: Callable[[
         return NoSuchJob()
     if old.retried_by is not None:
         made = find(world, tenant, old.retried_by)
-        return made or NotPossible(old, "its failed records were tried again before")
+        return made or NotPossible(
+            old, "an earlier request has already created a job over its failed records"
+        )
     if (why := _why_not(old)) is not None:
         return NotPossible(old, why)
     result = submit_prepared(world, _with_ids(world, _retry_of(world, old), old, out_of_time))
@@ -45,11 +47,11 @@ def retry_failed(world: World, tenant: str, job_id: str, out_of_time: Callable[[
 
 def _why_not(old: Job) -> str | None:
     if not old.state.terminal:
-        return "only an ended job's failed records can be tried again"
+        return "its failed records can be tried again when it has ended"
     if old.failed == 0:
         return "none of its records failed"
     if old.state is State.FAILED and old.position != old.total:
-        return "it stopped on its way; retry all of it first"
+        return "it failed before its last record; retry the whole job first"
     return None
 
 

@@ -180,7 +180,7 @@ class _Submission:
             if not isinstance(result, Rejected):
                 return result
             result = self._answer(result)
-        raise Transient("the subject keeps changing hands")
+        raise Transient("the subject's holder changed during every try")
 
     def _queued(self) -> Job:
         return queued_job(self.world, self.job, held=self.held)
@@ -216,7 +216,7 @@ class _Submission:
     def _retried_before(self, reason: Reason) -> Created:
         job_id = (reason.item or {}).get("retried_by")
         if job_id is None:
-            raise Transient("the job that is to be retried keeps moving")
+            raise Transient("the job to be retried changed meanwhile")
         return self._made_before(str(job_id))
 
     def _made_before(self, job_id: str) -> Created:

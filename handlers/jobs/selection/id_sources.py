@@ -55,7 +55,7 @@ def source_of(world: World, job: Job) -> Source:
 
 def query_port(world: World) -> RecordQuery:
     if world.query is None:
-        raise JobFailed(EndReason.BAD_QUERY, "this deployment has no source for queries")
+        raise JobFailed(EndReason.BAD_QUERY, "this deployment takes no queries")
     return world.query
 
 
@@ -125,7 +125,7 @@ class StoredIds:
         try:
             block = self._payloads.read(self._name, self._start + len(self._bytes), self._block)
         except PayloadGone as error:
-            raise JobFailed(EndReason.PAYLOAD_GONE, "its stored id list is gone") from error
+            raise JobFailed(EndReason.PAYLOAD_GONE, "the job's stored id list is gone") from error
         self._bytes += block
         self._ended = not block
 
@@ -170,7 +170,9 @@ class QueriedIds:
 
 def _number(cursor: IdCursor) -> int:
     if isinstance(cursor, str):
-        raise JobFailed(EndReason.UNDECODABLE, "its cursor belongs to another kind of source")
+        raise JobFailed(
+            EndReason.UNDECODABLE, "the job's cursor belongs to another kind of id source"
+        )
     return cursor
 
 

@@ -17,7 +17,7 @@ from ..words.text_rules import text_problem, text_schema
 from .traversal import Asked
 
 SELECTIONS: Final = ("ids", "upload_id", "query")
-UPLOAD_INSTEAD: Final = "more ids go into a file, by POST /v1/uploads"
+UPLOAD_INSTEAD: Final = "send more ids as a file, by POST /v1/uploads"
 UPLOAD_ID: Final = r"^[0-9a-f]{32}$"
 MAX_LABELS: Final = 10
 MAX_ADDRESS_BYTES: Final = 2048
@@ -72,12 +72,12 @@ def _not_empty(ids: object) -> object:
 
 
 class Notify(BaseModel):
-    """Who is told when the job starts and ends."""
+    """The address that gets the events of the job."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: Annotated[Text, _text(MAX_ADDRESS_BYTES), Field(pattern=ADDRESS)] = Field(
-        description="An HTTPS address on the public internet; gets signed POSTs."
+        description="An HTTPS address on the public internet. Fairlane sends it signed POSTs."
     )
 
 
@@ -87,7 +87,10 @@ class JobRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     operation: Name
-    subject: Name = Field(description="What two jobs must not work on at the same time.")
+    subject: Name = Field(
+        description="The name of what the job works on. A tenant never has two active jobs with "
+        "the same subject."
+    )
     params: dict[str, Any] = Field(default_factory=dict)
     ids: (
         Annotated[
@@ -98,18 +101,26 @@ class JobRequest(BaseModel):
         | None
     ) = Field(
         default=None,
-        description="The records, as exact strings; repeated ids are dropped and counted.",
+        description="The records' ids, as exact strings. Repeated ids are dropped and counted.",
     )
     upload_id: Annotated[Text, Field(pattern=UPLOAD_ID)] | None = Field(
-        default=None, description="Of a file that was sent to the address of POST /v1/uploads."
+        default=None, description="The id of a file of ids that was uploaded by POST /v1/uploads."
     )
-    query: Filter | None = Field(default=None, description="The records that match.")
+    query: Filter | None = Field(default=None, description="The filter that selects the records.")
     traversal: Asked | None = Field(
-        default=None, description="How a query's records are walked; auto when left out."
+        default=None, description="How the job walks the records of a query; auto when left out."
     )
-    tolerated_failure_percent: int = Field(default=100, ge=0, le=100, strict=True)
+    tolerated_failure_percent: int = Field(
+        default=100,
+        ge=0,
+        le=100,
+        strict=True,
+        description="The job fails when a larger share of its records has failed.",
+    )
     labels: dict[Name, Name] = Field(default_factory=dict, max_length=MAX_LABELS)
-    notify: Notify | None = Field(default=None, description="Whom to tell of the job.")
+    notify: Notify | None = Field(
+        default=None, description="Where Fairlane sends the events of the job."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +158,7 @@ def accept(content: Mapping[str, Any], operations: Operations, *, max_ids: int) 
     if isinstance(listed, list) and len(listed) > max_ids:
         raise TooLarge(
             "ids",
-            f"{len(listed)} ids, at most {max_ids} fit in a request; {UPLOAD_INSTEAD}",
+            f"the request names {len(listed)} ids, at most {max_ids} are allowed; {UPLOAD_INSTEAD}",
         )
     try:
         request = JobRequest.model_validate(content)
@@ -157,12 +168,12 @@ def accept(content: Mapping[str, Any], operations: Operations, *, max_ids: int) 
     operation = operations.get(request.operation)
     if operation is None:
         known = ", ".join(sorted(operations))
-        raise BadRequest("operation", f"unknown operation; there are: {known}")
+        raise BadRequest("operation", f"there is no such operation; there are: {known}")
     _check_parameters(operation, request.params)
     params = exact_json(request.params)
     if len(params) > MAX_PARAMS_BYTES:
         raise TooLarge(
-            "params", f"take {len(params)} bytes as JSON, at most {MAX_PARAMS_BYTES} are allowed"
+            "params", f"has {len(params)} bytes as JSON, at most {MAX_PARAMS_BYTES} are allowed"
         )
     ids = request.ids
     unique = None if ids is None else tuple(dict.fromkeys(ids))
@@ -188,17 +199,15 @@ def _check_selection(request: JobRequest, content: Mapping[str, Any]) -> None:
         if content[name] is None:
             raise BadRequest(name, "must not be null")
     if len(given) != 1:
-        one = f"give exactly one of {', '.join(SELECTIONS)}"
+        one = f"name exactly one of {', '.join(SELECTIONS)}"
         raise BadRequest(given[1] if given else "ids", one)
     if request.query is None:
         if request.traversal is not None:
-            raise BadRequest("traversal", "is about a query, and there is none")
+            raise BadRequest("traversal", "goes with a query, and the request has none")
         return
     size = len(request.query.to_json())
     if size > MAX_QUERY_BYTES:
-        raise TooLarge(
-            "query", f"takes {size} bytes as JSON, at most {MAX_QUERY_BYTES} are allowed"
-        )
+        raise TooLarge("query", f"has {size} bytes as JSON, at most {MAX_QUERY_BYTES} are allowed")
 
 
 def _check_parameters(operation: Operation, params: Mapping[str, Any]) -> None:

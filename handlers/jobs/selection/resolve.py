@@ -77,7 +77,7 @@ def check_address(world: World, request: Accepted) -> None:
     if request.notify is None:
         return
     if world.address_problem is None:
-        raise Unprocessable("notify", "this deployment tells no addresses of jobs")
+        raise Unprocessable("notify", "this deployment sends no events of jobs to addresses")
     if problem := world.address_problem(request.notify):
         raise Unprocessable("notify.url", problem)
 
@@ -134,12 +134,12 @@ def _uploaded(world: World, tenant: str, upload_id: str) -> Upload:
     if stored is None:
         raise Unprocessable(
             "upload_id",
-            "there is no such upload: nothing was sent to its address yet, or it expired",
+            "there is no such upload: no file has been sent to its address, or the file expired",
         )
     if not 1 <= stored.size <= world.limits.max_upload_bytes:
         raise Unprocessable(
             "upload_id",
-            f"the file has {stored.size} bytes, not 1 to {world.limits.max_upload_bytes}",
+            f"the file has {stored.size} bytes, 1 to {world.limits.max_upload_bytes} are allowed",
         )
     return _upload(name, stored)
 
@@ -148,7 +148,7 @@ def _upload(name: str, stored: Stored) -> Upload:
     try:
         form = _form(stored.notes)
     except (KeyError, ValueError) as error:
-        raise Unprocessable("upload_id", "the file does not say what format it has") from error
+        raise Unprocessable("upload_id", "the uploaded file has no format") from error
     return Upload(name=name, version=stored.version, size=stored.size, **form.model_dump())
 
 
@@ -157,7 +157,7 @@ def _upload(name: str, stored: Stored) -> Upload:
 
 def _queried(world: World, request: Accepted, query: Filter) -> Selection:
     if world.query is None:
-        raise Unprocessable("query", "this deployment has no source for queries")
+        raise Unprocessable("query", "this deployment takes no queries")
     try:
         choice = choose_traversal(
             request.traversal,

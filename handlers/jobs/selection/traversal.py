@@ -10,7 +10,7 @@ from ..words.job import Traversal
 
 
 class Asked(StrEnum):
-    """What a client may ask for."""
+    """The traversal that a request may name."""
 
     AUTO = "auto"
     LIVE = "live"
@@ -23,8 +23,8 @@ class UnsafeTraversal(FairlaneError):
     def __init__(self, fields: frozenset[str]) -> None:
         self.fields = fields
         super().__init__(
-            f"the operation writes {', '.join(sorted(fields))}, by which the query selects or "
-            "sorts; ask for snapshot, or leave the choice to auto"
+            f"the operation writes {', '.join(sorted(fields))}, which the query selects or sorts "
+            "by; set traversal to snapshot or auto"
         )
 
 
@@ -51,11 +51,11 @@ def choose_traversal(
     if not moving:
         safe = "the operation writes no field that the query selects or sorts by"
         return TraversalChoice(
-            Traversal.LIVE, "asked for; " + safe if asked is Asked.LIVE else safe
+            Traversal.LIVE, "the request asks for live; " + safe if asked is Asked.LIVE else safe
         )
     if asked is Asked.LIVE:
         raise UnsafeTraversal(moving)
     return TraversalChoice(
         Traversal.SNAPSHOT,
-        f"the operation writes {', '.join(sorted(moving))}, by which the query selects or sorts",
+        f"the operation writes {', '.join(sorted(moving))}, which the query selects or sorts by",
     )

@@ -26,8 +26,8 @@ SHOWN: Final = 60
 """Characters of the client's text that a message shows."""
 GZIP: Final = 16 + zlib.MAX_WBITS
 NOT_CSV: Final = (
-    "is not CSV: its quotes (one inside a quoted field is written twice), its line ends, or a "
-    f"field larger than the limit of {csv.field_size_limit()} characters"
+    "is not CSV: check the line ends, the quotes (a quote inside a quoted field is doubled) and "
+    f"that no field has more than {csv.field_size_limit()} characters"
 )
 """Fixed words, since the csv module's own differ from version to version."""
 
@@ -89,7 +89,7 @@ def _members(blocks: Iterable[bytes]) -> Iterator[bytes]:
             if not waiting and len(out) < STEP:
                 break
     if begun and not member.eof:
-        raise BadUpload(0, "the gzip file ends in its middle")
+        raise BadUpload(0, "the gzip file is cut short")
 
 
 class _Lines:
@@ -151,7 +151,9 @@ def _json_id(number: int, line: str, column: str | None) -> object:
         raise BadUpload(number, f"is not JSON: {error}") from error
     if column is None:
         if isinstance(value, dict):
-            raise BadUpload(number, "is an object; name the field of its id as the 'column'")
+            raise BadUpload(
+                number, "is an object; name the field that holds the id as the 'column'"
+            )
         return value
     if not isinstance(value, dict):
         raise BadUpload(number, f"is {_kind(value)}, not an object with the field {column!r}")

@@ -208,7 +208,7 @@ def _set(world: World, key: Key, limit: int | None) -> None:
     if limit is None:
         update = Update(key, remove=(OWN_LIMIT,))
     elif limit < 1:
-        raise ValueError(f"a limit of {limit}; at least 1 job has to be possible")
+        raise ValueError(f"the limit is {limit}; it must be at least 1")
     else:
         update = Update(key, set={OWN_LIMIT: limit})
     execute(world, Transaction("set_limit", {ACTIVE: update}))

@@ -34,7 +34,7 @@ class Transient(FairlaneError):
 
 
 class NotAsked(Transient):
-    """It failed a moment ago and was not asked again so soon."""
+    """The dependency failed a moment ago and was not called again yet."""
 
 
 class Crashed(Transient):

@@ -97,7 +97,7 @@ def _not_json(text: str, nested: int) -> NotJson:
     except ValueError as error:
         # The parser's own limit is that of MAX_NESTED.
         return _too_deep(nested) if "recursion" in str(error) else NotJson(str(error))
-    return NotJson("not as RFC 8259 has it")
+    return NotJson("not as RFC 8259 defines it")
 
 
 def _check_nesting(value: object, nested: int) -> None:

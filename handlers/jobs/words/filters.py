@@ -49,7 +49,7 @@ def _field(name: str) -> str:
         raise ValueError(problem)
     if name in RESERVED:
         raise ValueError(
-            f"the field {name!r} is reserved; a query selects by the team's own fields"
+            f"the field {name!r} is reserved; a query selects by the record's other fields"
         )
     return name
 
@@ -81,7 +81,7 @@ def _text(value: str) -> str:
 
 def _ordered(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
-        raise ValueError(f"has no order: {_kind(value)}; compare with text or a number")  # noqa: TRY004  pydantic turns only ValueError into a field's error
+        raise ValueError(f"must be text or a number, not {_kind(value)}, which has no order")  # noqa: TRY004  pydantic turns only ValueError into a field's error
     return _scalar(value)
 
 
@@ -158,14 +158,14 @@ Condition = Annotated[
     Discriminator(
         _kind_of,
         custom_error_type="no_such_op",
-        custom_error_message=f"is no condition; op is one of {', '.join(_KINDS)}",
+        custom_error_message=f"is not a condition; op must be one of {', '.join(_KINDS)}",
     ),
 ]
 AnyCondition = Equality | Membership | Comparison | Prefix | Existence
 
 
 class Filter(BaseModel):
-    """Conditions that all have to hold; at least one, since none would select everything."""
+    """A record matches when every condition holds. A filter without conditions is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -175,7 +175,7 @@ class Filter(BaseModel):
     @classmethod
     def _not_empty(cls, value: Any) -> Any:
         if isinstance(value, Mapping) and not value.get("all", True):
-            raise ValueError("no condition selects no record; name at least one in 'all'")
+            raise ValueError("has no condition; name at least one in 'all'")
         return value
 
     @property

@@ -45,7 +45,7 @@ class EndReason(StrEnum):
 
 
 class Waiting(StrEnum):
-    """Why a QUEUED job is not running."""
+    """Why a job waits, QUEUED or SETTLING."""
 
     TENANT_LIMIT = "tenant_limit"
     """Held: the tenant has no free slot in the lane."""

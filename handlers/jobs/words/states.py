@@ -36,16 +36,16 @@ EDGES: Final[dict[tuple[State, State], str]] = {
     (State.SETTLING, State.SUCCEEDED): "f: the last effect is done",
     (State.SETTLING, State.FAILED): "g: the last effect is done; too many records failed",
     (State.QUEUED, State.CANCELLED): "h: cancelled before a worker had it",
-    (State.RUNNING, State.CANCELLING): "i: cancel asked for; takes effect between chunks",
-    (State.CANCELLING, State.CANCELLED): "j: the worker stopped, or nobody was running it",
-    (State.RUNNING, State.PAUSING): "k: pause asked for; takes effect between chunks",
-    (State.PAUSING, State.PAUSED): "l: the worker stopped, or nobody was running it",
+    (State.RUNNING, State.CANCELLING): "i: a client cancels it; takes effect between chunks",
+    (State.CANCELLING, State.CANCELLED): "j: the worker stopped, or no worker was running it",
+    (State.RUNNING, State.PAUSING): "k: a client pauses it; takes effect between chunks",
+    (State.PAUSING, State.PAUSED): "l: the worker stopped, or no worker was running it",
     (State.QUEUED, State.PAUSED): "m: paused before a worker had it",
     (State.PAUSED, State.QUEUED): "n: resumed",
     (State.PAUSED, State.CANCELLED): "o: cancelled while paused",
     (State.RUNNING, State.QUEUED): "p: the attempt let go: retry, hand-over, promotion or stop",
     (State.QUEUED, State.FAILED): "q: unreadable, superseded or out of attempts before it began",
-    (State.FAILED, State.QUEUED): "r: retry asked for",
+    (State.FAILED, State.QUEUED): "r: a client retries it",
 }
 
 

@@ -67,7 +67,7 @@ class LaneTiming(BaseModel):
             "at most",
             f"{lane}.visibility",
             self.visibility,
-            "a redelivery must find a lease that can have expired",
+            "a redelivered message must be able to find an expired lease",
         )
         require(
             self.max_attempts >= 5,
@@ -76,7 +76,7 @@ class LaneTiming(BaseModel):
             "at least",
             "the floor",
             5,
-            "throttled deliveries use up receives without running",
+            "a throttled delivery uses up a receive although the job does not run",
         )
         require(
             self.max_receive_count > self.max_attempts,
@@ -85,7 +85,7 @@ class LaneTiming(BaseModel):
             "greater than",
             f"{lane}.max_attempts",
             self.max_attempts,
-            "the job has to fail before the queue gives up on its message",
+            "a job must use up its attempts before the queue gives up on its message",
         )
         require(
             self.dlq_retention > self.queue_retention,
@@ -94,7 +94,7 @@ class LaneTiming(BaseModel):
             "greater than",
             f"{lane}.queue_retention",
             self.queue_retention,
-            "a dead letter's age counts from its first send",
+            "SQS counts a dead letter's age from the first send of the message",
         )
 
 
@@ -152,7 +152,7 @@ class Timing(BaseModel):
                 "greater than",
                 f"{name}.visibility + heartbeat + clock_skew",
                 needed,
-                "the dead job's own redelivery comes before anyone else may take its subject",
+                "a dead worker's job must be redelivered before another job may take its subject",
             )
         require(
             self.small.visibility >= 6 * self.function_timeout,
@@ -170,7 +170,7 @@ class Timing(BaseModel):
             "greater than",
             "longest_chunk",
             self.longest_chunk,
-            "a stopping worker has to reach the end of its chunk",
+            "a stopping worker must have time to reach the end of its chunk",
         )
         require(
             self.small_reserve < self.function_timeout,
@@ -179,7 +179,7 @@ class Timing(BaseModel):
             "less than",
             "function_timeout",
             self.function_timeout,
-            "a small job needs time to run before it is promoted",
+            "a small job must have time to run before it is promoted",
         )
 
 

@@ -10,11 +10,15 @@ from .. import __version__
 from .lazy import STYLE, Command, Commands, points
 
 OWN: Final = (
-    Command("jobs", "fairlane_client.commands.jobs:app", "Jobs of one tenant, through the API."),
+    Command(
+        "jobs",
+        "fairlane_client.commands.jobs:app",
+        "Create, list and control a tenant's jobs through the API.",
+    ),
     Command(
         "lanes",
         "fairlane_client.commands.lanes:lanes",
-        "Show the lanes, live until Ctrl-C: messages of everybody, and the tenant's own jobs.",
+        "Show the lanes until Ctrl-C: the messages of all tenants and the tenant's own jobs.",
     ),
 )
 

@@ -36,7 +36,7 @@ class Local(Protocol):
 def header(text: str | None) -> str | None:
     """Refuses what cannot be sent in a header; without showing it, since it can be a token."""
     if text is not None and not (text.isascii() and text.isprintable()):
-        raise typer.BadParameter("it can only be printable ASCII, without line ends")
+        raise typer.BadParameter("must be printable ASCII without line ends")
     return text
 
 
@@ -50,20 +50,28 @@ def _text(text: str) -> str:
 
 Url: TypeAlias = Annotated[
     str | None,
-    typer.Option("--url", envvar="FAIRLANE_URL", help="The API; by default the local stack's."),
+    typer.Option(
+        "--url", envvar="FAIRLANE_URL", help="The API's address; the local stack's when left out."
+    ),
 ]
 Token: TypeAlias = Annotated[
     str | None,
-    typer.Option("--token", envvar="FAIRLANE_TOKEN", callback=header, help="Whose jobs, verified."),
+    typer.Option(
+        "--token", envvar="FAIRLANE_TOKEN", callback=header, help="The bearer token for the API."
+    ),
 ]
 Tenant: TypeAlias = Annotated[
     str | None,
-    typer.Option("--tenant", envvar="FAIRLANE_TENANT", help="Locally, instead of a token."),
+    typer.Option(
+        "--tenant",
+        envvar="FAIRLANE_TENANT",
+        help="On a local stack: the tenant, in place of a token.",
+    ),
 ]
-Name: TypeAlias = Annotated[str | None, typer.Option("--name", help="Which local stack.")]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="As JSON, one object a line.")]
+Name: TypeAlias = Annotated[str | None, typer.Option("--name", help="The name of the local stack.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
 JobId: TypeAlias = Annotated[
-    str, typer.Argument(callback=_text, help="The job's id, or the beginning of it.")
+    str, typer.Argument(callback=_text, help="The job's id, or its first characters.")
 ]
 
 
@@ -108,20 +116,22 @@ def _client(where: Where) -> Client:
 def _target(where: Where) -> tuple[str, TokenSource]:
     if where.url is not None:
         if where.token is None:
-            raise typer.BadParameter("an API needs a token: --token or FAIRLANE_TOKEN")
+            raise typer.BadParameter("the API needs a token: set --token or FAIRLANE_TOKEN")
         return where.url, where.token
     local, tenant = _local(where.name), where.tenant
     if where.token is not None:
         return local.url, where.token
     if tenant is None:
-        raise typer.BadParameter("whose jobs? --tenant, such as --tenant europe, or --token")
+        raise typer.BadParameter(
+            "no tenant is named: set --tenant, such as --tenant europe, or --token"
+        )
     return local.url, lambda: local.token(tenant)
 
 
 def _local(name: str | None) -> Local:
     from importlib.metadata import entry_points
 
-    nowhere = "which API? --url or FAIRLANE_URL, and --token or FAIRLANE_TOKEN"
+    nowhere = "no API is named: set --url or FAIRLANE_URL, and --token or FAIRLANE_TOKEN"
     for point in entry_points(group=LOCAL):
         try:
             find: FindLocal = point.load()

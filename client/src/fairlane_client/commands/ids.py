@@ -48,7 +48,10 @@ def whole(client: Client, given: str) -> str:
     if not found:
         raise typer.BadParameter(f"no job of this tenant has an id that begins with {given}")
     more = " and others" if len(found) == NAMED else ""
-    raise typer.BadParameter(f"{given} is the beginning of {', '.join(found)}{more}: give more")
+    raise typer.BadParameter(
+        f"several jobs have ids that begin with {given}: {', '.join(found)}{more}; give more "
+        "characters"
+    )
 
 
 def _times(beginning: str) -> tuple[datetime, datetime]:

@@ -19,7 +19,9 @@ from .results import items, report
 from .showing import Timeout, follow, show, show_many
 from .submitting import submit
 
-app = typer.Typer(help="Jobs of one tenant, through the API.", no_args_is_help=True)
+app = typer.Typer(
+    help="Create, list and control a tenant's jobs through the API.", no_args_is_help=True
+)
 app.command()(submit)
 app.command()(items)
 app.command()(report)
@@ -54,20 +56,31 @@ def get(
 @app.command("list")
 def list_jobs(  # noqa: PLR0913  the options of a command are its parameters
     *,
-    limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=1, help="The largest number of jobs, newest first.")
+    ] = 20,
     state: Annotated[
-        list[State] | None, typer.Option(help="In this state; repeat it for several.")
+        list[State] | None,
+        typer.Option(help="List jobs in this state; repeat it for several states."),
     ] = None,
-    operation: Annotated[str | None, typer.Option(help="With this operation.")] = None,
+    operation: Annotated[str | None, typer.Option(help="List jobs with this operation.")] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option("--label", metavar="NAME=VALUE", help="With this label; repeat it."),
+        typer.Option(
+            "--label",
+            metavar="NAME=VALUE",
+            help="List jobs with this label; repeat it for jobs that have all of several.",
+        ),
     ] = None,
     created_after: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Created then or later; UTC by default.")
+        str | None,
+        typer.Option(
+            metavar="TIME", help="List jobs created at this time or later; UTC by default."
+        ),
     ] = None,
     created_before: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Created before then; UTC by default.")
+        str | None,
+        typer.Option(metavar="TIME", help="List jobs created before this time; UTC by default."),
     ] = None,
     url: Url = None,
     token: Token = None,
@@ -75,8 +88,8 @@ def list_jobs(  # noqa: PLR0913  the options of a command are its parameters
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the newest jobs. In a terminal with the beginnings of their ids, which is enough for
-    the other commands."""
+    """List the newest jobs. A terminal shows the first characters of each id, which the other
+    commands accept."""
     after, before = _moment(created_after), _moment(created_before)
     with calling(url, token, tenant, name, as_json=as_json) as client:
         jobs = client.jobs(
@@ -105,8 +118,8 @@ def watch(
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Follow a job until it has ended. The exit status says how: 0 well, 3 with failed records,
-    4 failed, 5 cancelled, 8 not yet."""
+    """Follow a job until it has ended. Exit status 0: it succeeded; 3: it succeeded, but records
+    failed; 4: it failed; 5: it was cancelled; 8: the time-out came first."""
     with calling(url, token, tenant, name, as_json=as_json) as client:
         follow(client, ids.whole(client, job_id), timeout, as_json=as_json)
 
@@ -140,9 +153,7 @@ def retry(
     *,
     failed_only: Annotated[
         bool,
-        typer.Option(
-            "--failed-only", help="Of an ended job: a new job over the records that failed."
-        ),
+        typer.Option("--failed-only", help="Create a job over the records that failed."),
     ] = False,
     url: Url = None,
     token: Token = None,
@@ -150,7 +161,7 @@ def retry(
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a failed job again, from where it stopped; or only its failed records."""
+    """Resume a failed job from its checkpoint, or try only its failed records again."""
     with calling(url, token, tenant, name, as_json=as_json) as client:
         found = client.retry(ids.whole(client, job_id), failed_only=failed_only)
         show(found, as_json=as_json)

@@ -19,17 +19,17 @@ NOTHING: Final = "-"
 
 def lanes(
     *,
-    once: Annotated[bool, typer.Option("--once", help="Show them once, not again and again.")] = (
-        False
-    ),
-    every: Annotated[float, typer.Option(min=0.2, help="Seconds between two looks.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Show the lanes once and end.")] = (False),
+    every: Annotated[float, typer.Option(min=0.2, help="Seconds between two requests.")] = 2.0,
     url: Url = None,
     token: Token = None,
     tenant: Tenant = None,
     name: Name = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, one object a look.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, one object for each request.")
+    ] = False,
 ) -> None:
-    """Show the lanes, live until Ctrl-C: messages of everybody, and the tenant's own jobs."""
+    """Show the lanes until Ctrl-C: the messages of all tenants and the tenant's own jobs."""
     with calling(url, token, tenant, name, as_json=as_json) as client:
         if as_json:
             while True:

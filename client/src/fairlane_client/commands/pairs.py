@@ -24,7 +24,11 @@ def parameters(pairs: list[str], whole: str | None) -> dict[str, Any]:
     found = {} if whole is None else json_object("--params", whole)
     for each in pairs:
         name, text = pair("--param", each)
-        hint = f". Text has its own quotes: --param '{name}=\"{text}\"'" if text.isalnum() else ""
+        hint = (
+            f". A text value needs its own quotes: --param '{name}=\"{text}\"'"
+            if text.isalnum()
+            else ""
+        )
         found[name] = json_value(f"--param {name}", text, hint)
     return found
 

@@ -27,7 +27,8 @@ def items(
     job_id: JobId,
     *,
     outcome: Annotated[
-        list[Outcome] | None, typer.Option(help="Only these; repeat it. All when left out.")
+        list[Outcome] | None,
+        typer.Option(help="List records with this outcome; repeat it. All outcomes when left out."),
     ] = None,
     url: Url = None,
     token: Token = None,
@@ -57,20 +58,24 @@ def report(  # noqa: PLR0913  the options of a command are its parameters
     job_id: JobId,
     *,
     to: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Download it; an older file is replaced.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Download the report to this file, which is replaced."),
     ] = None,
     form: Annotated[
         ReportFormat | None,
-        typer.Option("--format", help="By default what FILE ends with, else csv."),
+        typer.Option("--format", help="The format; by default that of FILE's ending, else csv."),
     ] = None,
-    outcome: Annotated[ReportOf, typer.Option(help="Which records.")] = ReportOf.ALL,
+    outcome: Annotated[
+        ReportOf, typer.Option(help="Report records with this outcome.")
+    ] = ReportOf.ALL,
     url: Url = None,
     token: Token = None,
     tenant: Tenant = None,
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a file of those records: show its address, or download it."""
+    """Write a file of the records that failed, were skipped or were refused outside. Print its
+    address, or download it."""
     if to is not None:
         _check(to)
     with calling(url, token, tenant, name, as_json=as_json) as client:
@@ -96,7 +101,7 @@ def _rows(client: Client, job_id: str, outcomes: Sequence[Outcome]) -> Iterator[
 def _check(to: Path) -> None:
     """Before a report is made in vain."""
     if to.exists() and not to.is_file():
-        raise typer.BadParameter(f"--to {to}: is not a file")
+        raise typer.BadParameter(f"--to {to} is not a file")
     if not to.parent.is_dir():
         raise typer.BadParameter(f"--to {to}: there is no folder {to.parent}")
 
@@ -124,6 +129,6 @@ def _show(made: ReportView, to: Path | None, *, as_json: bool) -> None:
     where = f"good until {made.expires_at:%H:%M:%S %Z}" if to is None else f"in {to}"
     print(f"{made.count} records, {made.bytes} bytes, {where}")
     if not made.complete:
-        print("the job has not ended: what comes later is not in it")
+        print("the job has not ended: the report holds its records so far")
     if to is None:
         print(made.url)

@@ -67,7 +67,7 @@ def selected(path: str | None, column: str | None, ids: list[str]) -> Iterator[S
     """None when nothing is named. Raises BadParameter."""
     if path is None:
         if column is not None:
-            raise typer.BadParameter("--column names a column of --ids-file, which is not given")
+            raise typer.BadParameter("--column needs --ids-file, whose column it names")
         yield Selected(ids) if ids else None
         return
     form = form_of(path, column)
@@ -91,9 +91,9 @@ def submitted(
             why = problem.detail
     # A request that is wrong in another way is refused before a file is sent for it.
     client.preview(_with(job, list(islice(records, 1))))
-    say(f"{records.named}: too many ids for one request ({why}); uploading them")
+    say(f"{records.named}: too many ids for a request ({why}); uploading them")
     upload_id = _upload(client, records)
-    say(f"uploaded: --upload-id {upload_id} names them again")
+    say(f"uploaded: use --upload-id {upload_id} to send the same ids again")
     return send(job.model_copy(update={"upload_id": upload_id}))
 
 

@@ -16,7 +16,9 @@ from .output import console, say
 
 Timeout: TypeAlias = Annotated[
     float | None,
-    typer.Option("--timeout", min=0, metavar="SECONDS", help="Wait no longer; the job goes on."),
+    typer.Option(
+        "--timeout", min=0, metavar="SECONDS", help="Stop waiting after this time; the job goes on."
+    ),
 ]
 
 

@@ -18,62 +18,85 @@ from .showing import Timeout, follow, show, show_preview
 
 def submit(  # noqa: PLR0913  the options of a command are its parameters
     *,
-    operation: Annotated[str, typer.Option(help="Such as set_fields or adjust_number.")],
-    subject: Annotated[str, typer.Option(help="What no other job may work on meanwhile.")],
+    operation: Annotated[
+        str, typer.Option(help="The operation, such as set_fields or adjust_number.")
+    ],
+    subject: Annotated[
+        str,
+        typer.Option(
+            help="The name of what the job works on; no other job may work on it meanwhile."
+        ),
+    ],
     param: Annotated[
         list[str] | None,
         typer.Option("--param", metavar="NAME=VALUE", help="A parameter; its value is JSON."),
     ] = None,
     params: Annotated[str | None, typer.Option(help="All parameters, as a JSON object.")] = None,
-    ids: Annotated[list[str] | None, typer.Option("--id", help="A record; repeat it.")] = None,
+    ids: Annotated[
+        list[str] | None, typer.Option("--id", help="The id of a record; repeat it for several.")
+    ] = None,
     ids_file: Annotated[
         str | None,
         typer.Option(
             "--ids-file",
-            help="Records: an id a line (- is stdin), .jsonl or .csv, both also .gz. What does not "
-            "fit a request is uploaded.",
+            help="A file of record ids: one id a line (- reads standard input), or .jsonl or .csv, "
+            "also .gz. The command uploads ids that do not fit into a request.",
         ),
     ] = None,
     column: Annotated[
-        str | None, typer.Option(help="With the ids: of a .csv, or a field of .jsonl objects.")
+        str | None,
+        typer.Option(
+            help="The column of a .csv, or the field of .jsonl objects, that holds the ids."
+        ),
     ] = None,
     upload_id: Annotated[
-        str | None, typer.Option("--upload-id", help="Records: a file that was uploaded before.")
+        str | None, typer.Option("--upload-id", help="The id of a file that was uploaded before.")
     ] = None,
     query: Annotated[
-        str | None, typer.Option(help='Records that match, such as {"all": [...]}.')
+        str | None, typer.Option(help='A filter that selects the records, such as {"all": [...]}.')
     ] = None,
     traversal: Annotated[
-        str | None, typer.Option(help="Of a query: auto, live or snapshot.")
+        str | None,
+        typer.Option(help="How the job walks the records of a query: auto, live or snapshot."),
     ] = None,
     tolerated_failure_percent: Annotated[
         int | None,
         typer.Option(
-            "--tolerated-failure-percent", help="With more failed records than that, it failed."
+            "--tolerated-failure-percent",
+            help="The job fails when a larger share of its records has failed.",
         ),
     ] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option("--label", metavar="NAME=VALUE", help="To find it again by; repeat it."),
+        typer.Option(
+            "--label", metavar="NAME=VALUE", help="A label of the job; repeat it for several."
+        ),
     ] = None,
     validate_only: Annotated[
-        bool, typer.Option("--validate-only", help="Say what it would do; create nothing.")
+        bool, typer.Option("--validate-only", help="Show a preview of the job and create nothing.")
     ] = False,
     notify: Annotated[
-        str | None, typer.Option(help="An https address to tell when it starts and ends.")
+        str | None, typer.Option(help="An https address that gets the events of the job.")
     ] = None,
     idempotency_key: Annotated[
         str | None,
         typer.Option(
-            "--idempotency-key", callback=header, help="Sent again, it brings the same job."
+            "--idempotency-key",
+            callback=header,
+            help="A request sent again with the same key gets the same job.",
         ),
     ] = None,
     on_conflict: Annotated[
         OnConflict | None,
-        typer.Option("--on-conflict", help="When another job has the subject: refuse, or show it."),
+        typer.Option(
+            "--on-conflict", help="When another job holds the subject: refuse, or show that job."
+        ),
     ] = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Until it has ended; the exit status is that of watch.")
+        bool,
+        typer.Option(
+            "--wait", help="Wait until the job has ended; the exit status is that of watch."
+        ),
     ] = False,
     timeout: Timeout = None,
     url: Url = None,
@@ -104,7 +127,7 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
         send = partial(client.submit, idempotency_key=idempotency_key, on_conflict=on_conflict)
         made = submitted(client, job, records, send)
         if made.existing:
-            say(f"nothing was created: job {made.id} has the subject")
+            say(f"nothing was created: job {made.id} holds the subject")
         if wait:
             follow(client, made.id, timeout, as_json=as_json)
         else:
