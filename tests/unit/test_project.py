@@ -12,8 +12,7 @@ from typing import Final
 import pytest
 
 from scripts.checks import pins, tree
-
-from ..conftest import NetworkUsed
+from tests.conftest import NetworkUsed
 
 ROOT: Final = Path(__file__).parents[2]
 FILES: Final = tree.tracked(ROOT)
