@@ -9,22 +9,14 @@ from typing import Any, Final
 
 import pytest
 
-from fairlane_client import (
-    Client,
-    ClientError,
-    JobView,
-    NotDownloaded,
-    StillRunning,
-    Unreachable,
-)
+from fairlane_client import Client, ClientError, JobView, NotDownloaded, StillRunning, Unreachable
 from fairlane_client.cli import INTERRUPTED
 from fairlane_client.commands.exits import Exit
 from fairlane_client.problems import problem_of
+from tests.support.commands import BASE, invoke
 from tests.support.views import job_view
-from tests.unit.client.test_jobs_command import BASE, invoke
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "client.md"
-
 LISTS: Final = "`fairlane jobs items j1` lists them"
 ENDS: Final[list[tuple[dict[str, Any], Exit, str]]] = [
     ({"state": "SUCCEEDED", "succeeded": 2}, Exit.WELL, "SUCCEEDED: 2 of 2 records changed"),

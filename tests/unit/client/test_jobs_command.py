@@ -11,26 +11,12 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from fairlane_client import ApiProblem, Client, JobView, NewJob, Unreachable
 from fairlane_client.commands import tables
 from fairlane_client.commands.app import app
-from tests.support.views import job_view
-
-
-def view(**changes: object) -> JobView:
-    return job_view(str(changes.pop("id", "j1")), **changes)
-
-
-def invoke(*arguments: str, typed: str | None = None) -> Result:
-    where = ("--url", "http://127.0.0.1:1/x", "--token", "t")
-    return CliRunner().invoke(app, ["jobs", arguments[0], *where, *arguments[1:]], input=typed)
-
-
-def words(result: Result) -> str:
-    """What was said on standard error, without the frame around it and its line ends."""
-    return " ".join(result.stderr.replace("│", " ").split())
+from tests.support.commands import BASE, invoke, view
 
 
 @pytest.fixture
@@ -45,9 +31,6 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[NewJob, str | None]]:
 
     monkeypatch.setattr(Client, "submit", submit)
     return sent
-
-
-BASE = ("submit", "--operation", "adjust_number", "--subject", "products", "--json")
 
 
 def test_parameters_are_json_and_numbers_stay_exact(sent: list[tuple[NewJob, str | None]]) -> None:

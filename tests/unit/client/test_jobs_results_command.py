@@ -12,7 +12,7 @@ from fairlane_client import Client, ItemView, NotDownloaded, ReportView
 from fairlane_client.commands import results
 from handlers.jobs.results.items import ItemOutcome
 from tests.support import views
-from tests.unit.client.test_jobs_command import invoke, words
+from tests.support.commands import invoke, words
 
 ITEMS = {
     "failed": [ItemView(id="007", reason="[no] such record"), ItemView(id="Ä b", reason="r")],

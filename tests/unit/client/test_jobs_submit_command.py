@@ -19,7 +19,7 @@ from fairlane_client.commands.jobs import app as jobs
 from handlers.jobs.selection.request import JobRequest
 from handlers.jobs.words.limits import MAX_BODY_BYTES
 from handlers.web.routes import ROUTES
-from tests.unit.client.test_jobs_command import BASE, invoke, view, words
+from tests.support.commands import BASE, invoke, view, words
 
 UPLOAD = "a" * 32
 TAKEN = ApiProblem(409, "subject_busy", "job j0 works on it", "subject")

@@ -24,16 +24,7 @@ from handlers.jobs.words.writes import Update
 from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import MemoryWorld, memory_world
 from handlers.web.views import job_view
-from tests.unit.jobs.execution.test_worker import (
-    TENANT,
-    create,
-    fill,
-    new_job,
-    now,
-    prices,
-    receive,
-    run_next,
-)
+from tests.support.jobs import TENANT, create, fill, new_job, now, prices, receive, run_next
 
 if TYPE_CHECKING:
     from handlers.testing.job_store import MemoryStore

@@ -27,8 +27,8 @@ from handlers.slots import Slot
 from handlers.testing.lane_queue import MemoryLaneQueue
 from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import SHORT, MemoryWorld, memory_world
+from tests.support.jobs import create, fill, new_job, now, prices, receive
 from tests.support.process import Killed, die, nth, process
-from tests.unit.jobs.execution.test_worker import create, fill, new_job, now, prices, receive
 
 if TYPE_CHECKING:
     from handlers.jobs.execution.decisions import Decision

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,61 +14,32 @@ from handlers.jobs.lifecycle.finish import end_job, ending_of
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.submit import Busy, Created
 from handlers.jobs.storage import control_table
-from handlers.jobs.storage.control_table import read_lease
 from handlers.jobs.storage.transaction import Rejected
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.job import EndReason, Job, Lane
-from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
-from handlers.jobs.words.timing import HOUR, MINUTE, ms
+from handlers.jobs.words.timing import HOUR, ms
 from handlers.jobs.words.writes import Update
-from handlers.testing.world import SHORT, MemoryWorld, memory_world
-from tests.support.process import Killed, die, nth, process
-from tests.unit.jobs.execution.test_worker import (
+from handlers.testing.world import SHORT, MemoryWorld
+from tests.support.jobs import (
+    CHUNK,
     TENANT,
+    chunked,
     create,
     fill,
+    free,
+    lease_of,
+    minutes,
     new_job,
     now,
     prices,
     receive,
     run_next,
 )
+from tests.support.process import Killed, die, nth, process
 
-if TYPE_CHECKING:
-    from handlers.jobs.words.job import Lease
-
-CHUNK = 10
 SMALL = Lane.SMALL
 ROUNDS = 200
-
-
-def chunked() -> MemoryWorld:
-    return memory_world(limits=Limits(chunk_size=CHUNK))
-
-
-def lease_of(world: MemoryWorld, job: Job) -> Lease:
-    lease = read_lease(world, job)
-    assert lease is not None
-    return lease
-
-
-def free(world: MemoryWorld, job: Job) -> bool:
-    """Nothing holds the subject, the slot or a message any more."""
-    slots = world.store.get(control_table.slots_key(TENANT, job.lane)) or {}
-    messages = any(queue.snapshot() for queue in world.queues.values())
-    return lease_of(world, job).job_id is None and not slots.get("in_flight") and not messages
-
-
-def minutes(world: MemoryWorld, limit: int = 60) -> None:
-    """Recovery runs every minute and a worker takes what there is, until nothing is left."""
-    for _ in range(limit):
-        Recovery(world).run()
-        for lane in Lane:
-            for delivery in world.queues[lane].receive(10, 0):
-                decision = on_message(world, delivery, Worker("minutes"))
-                apply_decision(world.queues[lane], delivery, decision)
-        world.runtime.sleep(MINUTE)
 
 
 # --- C06: one end -----------------------------------------------------------------------------

@@ -23,17 +23,19 @@ from handlers.jobs.words.writes import Update
 from handlers.testing.lane_queue import MemoryLaneQueue
 from handlers.testing.world import SHORT, MemoryWorld
 from infra.settings import PRODUCTION_TIMING
-from tests.support.process import Killed, die, nth, process
-from tests.unit.jobs.execution.test_worker import (
+from tests.support.jobs import (
+    chunked,
     create,
     fill,
+    free,
+    minutes,
     new_job,
     now,
     prices,
     receive,
     run_next,
 )
-from tests.unit.jobs.test_cases_protocol_leases import chunked, free, minutes
+from tests.support.process import Killed, die, nth, process
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,9 +17,8 @@ from handlers.jobs.words.timing import MINUTE, ms
 from handlers.jobs.words.writes import Put
 from handlers.testing.lane_queue import MemoryLaneQueue
 from handlers.testing.world import MemoryWorld, memory_world
+from tests.support.jobs import TENANT, fill, free, new_job, now, prices, run_next
 from tests.support.process import Killed, die, nth, process
-from tests.unit.jobs.execution.test_worker import TENANT, fill, new_job, now, prices, run_next
-from tests.unit.jobs.test_cases_protocol_leases import free
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

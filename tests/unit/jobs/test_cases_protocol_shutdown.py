@@ -15,9 +15,8 @@ from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import ms
 from handlers.testing.world import memory_world
+from tests.support.jobs import fill, free, new_job, now, prices, run_next
 from tests.support.process import Killed, die, nth, process
-from tests.unit.jobs.execution.test_worker import fill, new_job, now, prices, run_next
-from tests.unit.jobs.test_cases_protocol_leases import free
 
 CHUNK = 10
 ROOT = Path(__file__).resolve().parents[3]

@@ -24,15 +24,10 @@ from handlers.jobs.words.errors import JobFailed, Refused, Transient
 from handlers.jobs.words.job import EndReason, Job, Lane
 from handlers.jobs.words.states import State
 from handlers.testing.world import MemoryWorld, memory_world
-from tests.unit.jobs.execution.test_worker import TENANT, fill, new_job, now, receive
+from tests.support.jobs import TENANT, fill, new_job, now, receive, write
 
 if TYPE_CHECKING:
-    from handlers.jobs.storage.transaction import Transaction
     from handlers.jobs.words.ports import Delivery
-
-
-def write(world: MemoryWorld, transaction: Transaction) -> None:
-    world.store.transact(transaction.action, list(transaction.writes.values()))
 
 
 def begin(world: MemoryWorld, job: Job, worker: str = "w1") -> Job:

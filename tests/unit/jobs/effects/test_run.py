@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from pydantic import BaseModel
 
 from handlers.jobs.effects.rows import replay_effect
 from handlers.jobs.effects.run import effect_of_item
@@ -18,14 +17,14 @@ from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.submit import Created, submit
 from handlers.jobs.selection.request import accept, parse
-from handlers.jobs.storage.control_table import read_job
 from handlers.jobs.words.effect import Delivered
 from handlers.jobs.words.errors import Refused, Transient
 from handlers.jobs.words.job import EndReason, Job, Lane, Waiting
-from handlers.jobs.words.limits import Limits
-from handlers.jobs.words.operation import Change, Operation, Outcome
+from handlers.jobs.words.operation import Outcome
 from handlers.jobs.words.states import State
-from handlers.testing.world import SHORT, MemoryWorld, memory_world
+from handlers.testing.world import SHORT
+from tests.support.jobs import TENANT, now
+from tests.support.sinks import OPERATION, Index, Nothing, a_world, bump, recover, run_job
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,71 +32,6 @@ if TYPE_CHECKING:
     from handlers.jobs.words.effect import Batch
     from handlers.jobs.words.operation import Fields
     from handlers.jobs.words.writes import Write
-
-TENANT = "acme"
-
-
-class Nothing(BaseModel):
-    pass
-
-
-def bump(fields: Fields, _: Nothing) -> Outcome:
-    return Change({"n": int(str(fields["n"])) + 1})
-
-
-OPERATION = Operation("bump", Nothing, bump, lambda _: frozenset({"n"}), sinks=("index",))
-
-
-@dataclass
-class Index:
-    """A sink that keeps what it was told, and fails as long as it is told to."""
-
-    failures: int = 0
-    refuses: frozenset[str] = frozenset()
-    documents: dict[str, tuple[int, object]] = field(default_factory=dict)
-    keys: list[str] = field(default_factory=list)
-
-    def deliver(self, batch: Batch) -> Delivered:
-        if self.failures:
-            self.failures -= 1
-            raise Transient("down")
-        self.keys.append(batch.key)
-        refused = {p.id: "refused" for p in batch.records if p.id in self.refuses}
-        for projection in batch.records:
-            held = self.documents.get(projection.id, (-1, None))
-            if projection.id not in refused and projection.version >= held[0]:
-                n = projection.record.fields["n"] if projection.record else None
-                self.documents[projection.id] = (projection.version, n)
-        return Delivered(refused=refused)
-
-
-def a_world(index: Index, **limits: int) -> MemoryWorld:
-    world = memory_world(operations={"bump": OPERATION}, limits=Limits(chunk_size=5, **limits))
-    return replace(world, sinks={"index": index})
-
-
-def run_job(world: MemoryWorld, count: int) -> Job:
-    ids = [f"r{n:03}" for n in range(count)]
-    world.records.load(TENANT, {id_: {"n": 1, "version": 1} for id_ in ids})
-    body = json.dumps({"operation": "bump", "subject": "s", "ids": ids})
-    request = accept(parse(body), world.operations, max_ids=1000)
-    created = submit(world, TENANT, request)
-    assert isinstance(created, Created)
-    [delivery] = world.queues[Lane.SMALL].receive(1, 0)
-    assert isinstance(on_message(world, delivery, Worker("w")), DeleteMessage)
-    return now(world, created.job.id)
-
-
-def now(world: MemoryWorld, job_id: str) -> Job:
-    job = read_job(world, job_id)
-    assert job is not None
-    return job
-
-
-def recover(world: MemoryWorld, times: int, every_ms: int = 60_000) -> None:
-    for _ in range(times):
-        world.runtime.sleep(every_ms)
-        Recovery(world).run()
 
 
 def test_every_chunk_is_told_once_and_the_job_succeeds() -> None:
@@ -119,7 +53,7 @@ def test_a_sink_that_is_down_delays_the_end_but_not_the_subject() -> None:
     request = accept(parse(again), world.operations, max_ids=1000)
     assert isinstance(submit(world, TENANT, request), Created)
     recover(world, 12)
-    ended = now(world, job.id)
+    ended = now(world, job)
     assert (ended.state, ended.effects_open, ended.effects_done) == (State.SUCCEEDED, 0, 3)
     assert len(index.documents) == 12
     assert ended.finished_at is not None
@@ -140,16 +74,16 @@ def test_an_effect_tried_too_often_is_parked_and_replayed_when_asked() -> None:
     world = a_world(index, max_effect_tries=3)
     job = run_job(world, 4)
     recover(world, 10)
-    parked = now(world, job.id)
+    parked = now(world, job)
     assert (parked.state, parked.effects_open, parked.effects_parked) == (State.SETTLING, 0, 1)
     assert parked.waiting_reason is Waiting.EFFECTS_PARKED
     index.failures = 0
     recover(world, 3)
-    assert now(world, job.id).state is State.SETTLING
+    assert now(world, job).state is State.SETTLING
     [row] = world.store.query_partition(f"JOB#{job.id}", sk_prefix="EFFECT#").found
     replay_effect(world, effect_of_item(row.item))
     recover(world, 2)
-    ended = now(world, job.id)
+    ended = now(world, job)
     assert (ended.state, ended.effects_parked, ended.effects_done) == (State.SUCCEEDED, 0, 1)
 
 
@@ -220,14 +154,14 @@ def test_a_job_that_settles_to_failed_keeps_its_ids_for_a_retry() -> None:
     assert created.job.payload is not None
     [delivery] = world.queues[Lane.BULK].receive(1, 0)
     assert isinstance(on_message(world, delivery, Worker("w")), DeleteMessage)
-    job = now(world, created.job.id)
+    job = now(world, created.job)
     assert (job.state, job.settles_to) == (State.SETTLING, State.FAILED)
     recover(world, 3)
-    assert now(world, job.id).state is State.FAILED
+    assert now(world, job).state is State.FAILED
     assert isinstance(control.retry(world, TENANT, job.id), Job)
     [delivery] = world.queues[Lane.BULK].receive(1, 0)
     assert isinstance(on_message(world, delivery, Worker("w")), DeleteMessage)
-    ended = now(world, job.id)
+    ended = now(world, job)
     assert (ended.state, ended.end_reason) == (State.FAILED, EndReason.TOO_MANY_FAILED)
 
 
@@ -245,7 +179,7 @@ def test_a_job_of_before_a_sink_was_taken_away_still_ends(
     # Recovery of a deployment without sinks has no right to read records.
     monkeypatch.setattr(world.records, "read", forbidden)
     recover(without, 2)
-    ended = now(world, job.id)
+    ended = now(world, job)
     assert (ended.state, ended.effects_open) == (State.SUCCEEDED, 0)
 
 
@@ -265,8 +199,8 @@ def test_a_sink_that_hangs_holds_up_no_lost_job() -> None:
 
     hanging = replace(world, sinks={"index": Hanging()})
     Recovery(hanging, lambda: world.runtime.now() > killed_at).run()
-    assert now(world, settling.id).effects_open == 1
-    assert now(world, lost.job.id).dispatches == 2
+    assert now(world, settling).effects_open == 1
+    assert now(world, lost.job).dispatches == 2
 
 
 def test_without_a_sink_no_row_is_written() -> None:

@@ -18,17 +18,8 @@ from handlers.jobs.words.event import ADDRESS, EVENT_BUS, JobEvent
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.timing import ms
 from handlers.jobs.words.writes import Found
-from tests.unit.jobs.events.test_rows import (
-    HOOK,
-    TENANT,
-    Bus,
-    Ear,
-    failed,
-    new_job,
-    recover,
-    rows,
-    world_of,
-)
+from tests.support.jobs import TENANT
+from tests.support.listeners import HOOK, Bus, Ear, failed, new_job, recover, rows, world_of
 
 if TYPE_CHECKING:
     from handlers.testing.world import MemoryWorld

@@ -11,7 +11,7 @@ from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.event import ADDRESS, EVENT_BUS, NotTaken
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.writes import Delete
-from tests.unit.jobs.events.test_rows import HOOK, Ear, new_job, recover, rows, world_of
+from tests.support.listeners import HOOK, Ear, new_job, recover, rows, world_of
 
 if TYPE_CHECKING:
     from handlers.testing.world import MemoryWorld

@@ -3,106 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
 
 import pytest
 
-from handlers.effects.addresses import problem_of
 from handlers.effects.listeners import REST, AddressListener, BusListener
 from handlers.jobs.events.rows import row_key
 from handlers.jobs.execution.decisions import apply_decision
 from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control
-from handlers.jobs.lifecycle.recovery import Recovery
-from handlers.jobs.lifecycle.submit import Created, submit
+from handlers.jobs.lifecycle.submit import submit
 from handlers.jobs.selection.preview import preview
-from handlers.jobs.selection.request import BadRequest, Unprocessable, accept, parse
+from handlers.jobs.selection.request import BadRequest, Unprocessable
 from handlers.jobs.storage import control_table
 from handlers.jobs.storage.control_table import read_job
 from handlers.jobs.transitions.quotas import set_slots
 from handlers.jobs.words.errors import Transient
-from handlers.jobs.words.event import ADDRESS, EVENT_BUS, EventType, JobEvent, NotTaken
-from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.event import ADDRESS, EVENT_BUS, EventType, NotTaken
+from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.metrics import Metric
 from handlers.jobs.words.states import State
 from handlers.testing.runtime import ManualRuntime
-from handlers.testing.world import MemoryWorld, memory_world
-
-if TYPE_CHECKING:
-    from handlers.jobs.selection.request import Accepted
-    from handlers.jobs.words.ports import Listener
-
-TENANT: Final = "acme"
-HOOK: Final = "https://example.org/jobs"
-
-
-@dataclass
-class Ear:
-    """``Listener`` that keeps what it hears, and fails while it is told to."""
-
-    heard: list[JobEvent] = field(default_factory=list)
-    fails: Exception | None = None
-    asked: int = 0
-
-    def tell(self, event: JobEvent) -> None:
-        self.asked += 1
-        if self.fails is not None:
-            raise self.fails
-        self.heard.append(event)
-
-    @property
-    def said(self) -> list[str]:
-        return [event.what.value for event in self.heard]
-
-
-def world_of(limits: Limits | None = None, **listeners: Listener) -> MemoryWorld:
-    world = memory_world(limits=limits)
-    world.records.load(TENANT, {"a": {"price": 10, "version": 1}})
-    return replace(
-        world,
-        listeners={EVENT_BUS if name == "bus" else name: each for name, each in listeners.items()},
-        address_problem=lambda url: problem_of(url, loopback=False),
-    )
-
-
-def wanted(world: MemoryWorld, subject: str = "s", **more: Any) -> Accepted:
-    body = {
-        "operation": "adjust_number",
-        "subject": subject,
-        "params": {"field": "price", "add": 1},
-        "ids": ["a"],
-        **more,
-    }
-    return accept(parse(json.dumps(body)), world.operations, max_ids=10)
-
-
-def new_job(world: MemoryWorld, subject: str = "s", **more: Any) -> Job:
-    world.runtime.sleep(1)
-    made = submit(world, TENANT, wanted(world, subject, **more))
-    assert isinstance(made, Created)
-    return made.job
-
-
-def work(world: MemoryWorld) -> None:
-    [delivery] = world.queues[Lane.SMALL].receive(1, 0)
-    apply_decision(world.queues[Lane.SMALL], delivery, on_message(world, delivery, Worker("w")))
-
-
-def recover(world: MemoryWorld, ear: Listener | None = None, seconds: int = 60) -> None:
-    """A run of recovery, which also calls addresses."""
-    world.runtime.sleep(seconds * 1000)
-    more = {} if ear is None else {ADDRESS: ear}
-    Recovery(replace(world, listeners={**world.listeners, **more})).run()
-
-
-def rows(world: MemoryWorld) -> list[Mapping[str, Any]]:
-    found = world.store.snapshot().items()
-    return [item for key, item in found if key.sk.startswith("EVENT#")]
-
+from tests.support.jobs import TENANT, run_next
+from tests.support.listeners import (
+    HOOK,
+    Bus,
+    Ear,
+    event,
+    failed,
+    new_job,
+    recover,
+    rows,
+    wanted,
+    world_of,
+)
 
 # --- what is told -----------------------------------------------------------------------------
 
@@ -112,7 +48,7 @@ def test_a_bus_hears_of_a_jobs_life_at_once_and_no_row_is_left() -> None:
     world = world_of(bus=bus)
     job = new_job(world, labels={"team": "a"})
     assert bus.said == ["created"]
-    work(world)
+    run_next(world)
     assert bus.said == ["created", "started", "ended"]
     assert not rows(world)
     states = [json.loads(event.detail)["job"]["state"] for event in bus.heard]
@@ -143,7 +79,7 @@ def test_a_bus_hears_of_a_jobs_life_at_once_and_no_row_is_left() -> None:
 def test_without_a_bus_or_an_address_nothing_is_written() -> None:
     world = world_of()
     new_job(world)
-    work(world)
+    run_next(world)
     assert not rows(world)
 
 
@@ -152,7 +88,7 @@ def test_a_held_job_is_created_held_and_then_admitted() -> None:
     world = world_of(Limits(tenant_slots_small=1), bus=bus)
     new_job(world, "s1")
     held = new_job(world, "s2")
-    work(world)
+    run_next(world)
     mine = [event for event in bus.heard if event.job_id == held.id]
     assert [event.what for event in mine] == [EventType.CREATED, EventType.ADMITTED]
     reasons = [json.loads(event.detail)["job"].get("waiting_reason") for event in mine]
@@ -166,7 +102,7 @@ def test_only_the_first_attempt_is_a_start() -> None:
     [delivery] = world.queues[Lane.SMALL].receive(1, 0)
     stopped = Worker("w", stopping=lambda: True)
     apply_decision(world.queues[Lane.SMALL], delivery, on_message(world, delivery, stopped))
-    work(world)
+    run_next(world)
     assert bus.said == ["created", "started", "ended"]
 
 
@@ -174,9 +110,9 @@ def test_a_retried_job_ends_twice_with_two_keys() -> None:
     bus = Ear()
     world = world_of(bus=bus)
     job = new_job(world, params={"field": "none", "add": 1}, tolerated_failure_percent=0)
-    work(world)
+    run_next(world)
     control.retry(world, TENANT, job.id)
-    work(world)
+    run_next(world)
     ended = [event for event in bus.heard if event.what is EventType.ENDED]
     assert len({event.key for event in ended}) == 2
     assert ended[0].fence < ended[1].fence
@@ -198,7 +134,7 @@ def test_a_job_runs_and_ends_whatever_the_bus_does(error: Exception) -> None:
     bus = Ear(fails=error)
     world = world_of(bus=bus)
     job = new_job(world)
-    work(world)
+    run_next(world)
     ended = read_job(world, job.id)
     assert ended is not None
     assert ended.state is State.SUCCEEDED
@@ -246,7 +182,7 @@ def test_an_address_hears_from_recovery_alone() -> None:
     address = Ear()
     world = world_of()
     job = new_job(world, notify={"url": HOOK})
-    work(world)
+    run_next(world)
     assert len(rows(world)) == 3
     recover(world, address, seconds=0)
     assert sorted(address.said) == ["created", "ended", "started"]
@@ -339,27 +275,6 @@ def test_a_deployment_that_tells_no_addresses_says_so() -> None:
 
 
 # --- the listeners themselves -----------------------------------------------------------------
-
-
-def event(**changed: Any) -> JobEvent:
-    made = JobEvent("j", TENANT, "small", 7, EventType.ENDED, EVENT_BUS, None, '{"key":"k"}')
-    return replace(made, **changed)
-
-
-@dataclass
-class Bus:
-    """Of EventBridge, the one call."""
-
-    answers: list[Mapping[str, Any]]
-    entries: list[Mapping[str, Any]] = field(default_factory=list)
-
-    def put_events(self, *, Entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:  # noqa: N803  AWS's name
-        self.entries += Entries
-        return self.answers.pop(0)
-
-
-def failed(code: str) -> Mapping[str, Any]:
-    return {"FailedEntryCount": 1, "Entries": [{"ErrorCode": code, "ErrorMessage": "m"}]}
 
 
 def test_the_bus_gets_an_entry_of_its_kind() -> None:

@@ -27,7 +27,7 @@ from handlers.jobs.words.writes import Key, Put, Table, Update
 from handlers.testing.job_store import MemoryStore
 from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import MemoryWorld, memory_world
-from tests.unit.jobs.execution.test_worker import TENANT, fill, new_job, now, prices, receive
+from tests.support.jobs import TENANT, fill, new_job, now, prices, receive
 
 if TYPE_CHECKING:
     from handlers.jobs.execution.stopping import LoopEnd, StopReason

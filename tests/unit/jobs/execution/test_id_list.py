@@ -23,8 +23,8 @@ from handlers.testing.job_store import MemoryStore
 from handlers.testing.payload_store import MemoryPayloadStore
 from handlers.testing.uploads import MemoryUploadStore
 from handlers.testing.world import MemoryWorld, memory_world
-from tests.unit.jobs.execution.test_worker import TENANT, fill, now, prices, run_next
-from tests.unit.jobs.selection.test_resolve import GROUP, grouped, jsonl, made, nothing_left, upload
+from tests.support.jobs import TENANT, fill, now, prices, run_next
+from tests.support.selections import GROUP, grouped, jsonl, made, nothing_left, upload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
-from handlers.jobs.execution.stopping import Worker
-from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle.recovery import Recovery
-from handlers.jobs.lifecycle.submit import Busy, Created, SubmitResult, submit
-from handlers.jobs.selection.request import accept, parse
+from handlers.jobs.lifecycle.submit import Busy, Created
 from handlers.jobs.storage import control_table
-from handlers.jobs.storage.control_table import read_job, read_lease
+from handlers.jobs.storage.control_table import read_lease
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.job import EndReason, Job, Lane
 from handlers.jobs.words.limits import Limits
@@ -25,76 +21,14 @@ from handlers.jobs.words.states import State
 from handlers.testing.lane_queue import MemoryLaneQueue
 from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import MemoryWorld, memory_world
+from tests.support.jobs import TENANT, create, fill, new_job, now, prices, run_next
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from handlers.jobs.execution.decisions import Decision
     from handlers.jobs.words.messages import Message
-    from handlers.jobs.words.ports import Delivery
     from handlers.testing.job_store import MemoryStore
     from handlers.testing.runtime import ManualRuntime
-
-TENANT = "acme"
-
-
-def new_job(world: MemoryWorld, ids: list[str], subject: str = "products", **more: object) -> Job:
-    outcome = create(world, ids, subject, **more)
-    assert isinstance(outcome, Created)
-    return outcome.job
-
-
-def create(
-    world: MemoryWorld, ids: list[str], subject: str = "products", **more: object
-) -> SubmitResult:
-    body = {
-        "operation": "adjust_number",
-        "subject": subject,
-        "params": {"field": "price", "add": 1},
-        "ids": ids,
-        **more,
-    }
-    request = accept(parse(json.dumps(body)), world.operations, max_ids=100_000)
-    return submit(world, TENANT, request)
-
-
-def fill(world: MemoryWorld, count: int) -> list[str]:
-    ids = [f"r{i:04}" for i in range(count)]
-    world.records.load(TENANT, {id_: {"price": 10, "version": 1} for id_ in ids})
-    return ids
-
-
-def receive(world: MemoryWorld, lane: Lane) -> Delivery:
-    [delivery] = world.queues[lane].receive(1, 0)
-    return delivery
-
-
-def run_next(world: MemoryWorld, lane: Lane, **worker: object) -> Decision:
-    """Receive one message, run it, and do with the message what was decided."""
-    delivery = receive(world, lane)
-    decision = on_message(world, delivery, Worker("w1", **worker))  # type: ignore[arg-type]
-    receipt = decision.receipt or delivery.receipt
-    match decision:
-        case DeleteMessage():
-            world.queues[lane].delete(receipt)
-        case KeepMessage(seconds=int(seconds)):
-            world.queues[lane].set_visibility(receipt, seconds)
-        case KeepMessage():
-            pass
-    return decision
-
-
-def now(world: MemoryWorld, job: Job) -> Job:
-    found = read_job(world, job.id)
-    assert found is not None
-    return found
-
-
-def prices(world: MemoryWorld, ids: list[str]) -> set[object]:
-    found: dict[str, Record] = {}
-    for at in range(0, len(ids), 100):
-        found |= world.records.read(TENANT, ids[at : at + 100])
-    return {record.fields["price"] for record in found.values()}
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,8 @@ from handlers.jobs.words.writes import Update
 from handlers.testing.job_store import MemoryStore
 from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import SHORT, MemoryWorld
-from tests.unit.jobs.transitions.test_quotas import TENANT, ask, made, now, work, world_of
+from tests.support.jobs import TENANT, now, run_next
+from tests.support.quotas import ask, made, world_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 ONE: Final = Limits(tenant_slots_small=1, tenant_slots_bulk=1, small_max_items=10, chunk_size=10)
 LOST: Final = ms(SHORT.bulk.lease_ttl + SHORT.bulk.visibility)
 """After it recovery finds a dead worker's lease."""
-
 Way = Callable[[MemoryWorld, Job], None]
 
 
@@ -88,7 +88,7 @@ def beside(world: MemoryWorld, lane: Lane, act_: Callable[[], object]) -> None:
 
 
 def ends(world: MemoryWorld, job: Job) -> None:
-    work(world, job.lane)
+    run_next(world, job.lane)
 
 
 def is_cancelled_while_queued(world: MemoryWorld, job: Job) -> None:
@@ -117,7 +117,7 @@ def _asked_when_its_worker_is_dead(
 
 def is_paused_by_the_message_of_a_dead_worker(world: MemoryWorld, job: Job) -> None:
     _asked_when_its_worker_is_dead(world, job, control.pause)
-    work(world, job.lane)
+    run_next(world, job.lane)
 
 
 def is_paused_by_recovery(world: MemoryWorld, job: Job) -> None:
@@ -127,7 +127,7 @@ def is_paused_by_recovery(world: MemoryWorld, job: Job) -> None:
 
 def is_cancelled_by_the_message_of_a_dead_worker(world: MemoryWorld, job: Job) -> None:
     _asked_when_its_worker_is_dead(world, job, control.cancel)
-    work(world, job.lane)
+    run_next(world, job.lane)
 
 
 def is_cancelled_by_recovery(world: MemoryWorld, job: Job) -> None:
@@ -146,12 +146,12 @@ def is_superseded(world: MemoryWorld, job: Job) -> None:
     begun(world, job)
     key = control_table.lease_key(job.tenant, job.subject)
     world.store.transact("supersede", [Update(key, set={"job_id": "another"})])
-    work(world, job.lane)
+    run_next(world, job.lane)
 
 
 def is_buried_by_its_message(world: MemoryWorld, job: Job) -> None:
     change(world, job, params=7)
-    work(world, job.lane)
+    run_next(world, job.lane)
 
 
 def is_buried_by_recovery(world: MemoryWorld, job: Job) -> None:
@@ -162,7 +162,7 @@ def is_buried_by_recovery(world: MemoryWorld, job: Job) -> None:
 
 def is_buried_while_it_is_being_paused(world: MemoryWorld, job: Job) -> None:
     change(world, job, params=7, state=State.PAUSING.value)
-    work(world, job.lane)
+    run_next(world, job.lane)
 
 
 WAYS: Final[tuple[Way, ...]] = (
@@ -229,8 +229,8 @@ def test_a_takeover_by_a_job_of_the_same_lane_takes_the_dead_ones_slot() -> None
     assert isinstance(outcome, Created)
     assert not outcome.job.held
     assert now(world, waits).held
-    work(world)  # the dead one's message
-    work(world)
+    run_next(world)  # the dead one's message
+    run_next(world)
     assert not now(world, waits).held
 
 
@@ -245,7 +245,7 @@ def freed_in_between(world: MemoryWorld, action: str) -> MemoryWorld:
             if did == action:
                 tries.append(did)
                 if len(tries) == 2:
-                    work(world)
+                    run_next(world)
             world.store.transact(did, writes)
 
     tries: list[str] = []
@@ -259,7 +259,7 @@ def test_a_job_that_is_held_while_the_slot_becomes_free_is_admitted() -> None:
     made(world, "first")
     late = made(freed_in_between(world, "create"), "late")
     assert not now(world, late).held
-    work(world)
+    run_next(world)
     assert now(world, late).state is State.SUCCEEDED
 
 
@@ -278,7 +278,7 @@ def test_a_resumed_job_that_is_held_while_the_slot_becomes_free_is_admitted() ->
     world = world_of(ONE)
     paused = made(world, "paused")
     control.pause(world, TENANT, paused.id)
-    work(world)  # its message has nothing to do any more
+    run_next(world)  # its message has nothing to do any more
     made(world, "first")
     control.resume(freed_in_between(world, "requeue"), TENANT, paused.id)
     assert not now(world, paused).held

@@ -21,16 +21,7 @@ from handlers.jobs.words.writes import Update
 from handlers.testing.job_store import MemoryStore
 from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import MemoryWorld, memory_world
-from tests.unit.jobs.execution.test_worker import (
-    TENANT,
-    create,
-    fill,
-    new_job,
-    now,
-    prices,
-    receive,
-    run_next,
-)
+from tests.support.jobs import TENANT, create, fill, new_job, now, prices, receive, run_next
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +37,6 @@ VERBS: dict[str, Verb] = {
 }
 Q, R, C, P, D = State.QUEUED, State.RUNNING, State.CANCELLING, State.PAUSING, State.PAUSED
 S, F, X, T = State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SETTLING
-
 # What each verb makes of each state; None is a refusal that changes nothing.
 TABLE: dict[State, dict[str, State | None]] = {
     Q: {"cancel": X, "pause": D, "resume": Q, "retry": None},

@@ -17,7 +17,8 @@ from handlers.jobs.lifecycle.replay_effects import (
 from handlers.jobs.words.job import Job
 from handlers.jobs.words.states import State
 from handlers.web.views import effects
-from tests.unit.jobs.effects.test_run import TENANT, Index, a_world, now, recover, run_job
+from tests.support.jobs import TENANT, now
+from tests.support.sinks import Index, a_world, recover, run_job
 
 if TYPE_CHECKING:
     from handlers.testing.world import MemoryWorld
@@ -28,7 +29,7 @@ def parked(count: int = 12) -> tuple[MemoryWorld, Index, Job]:
     world = a_world(index, max_effect_tries=2)
     job = run_job(world, count)
     recover(world, 10)
-    return world, index, now(world, job.id)
+    return world, index, now(world, job)
 
 
 def test_what_was_given_up_is_listed_with_the_reason() -> None:
@@ -48,7 +49,7 @@ def test_a_replay_ends_the_job() -> None:
     assert (again.state, again.effects_open, again.effects_parked) == (State.SETTLING, 3, 0)
     assert again.waiting_reason is None
     recover(world, 2)
-    ended = now(world, job.id)
+    ended = now(world, job)
     assert (ended.state, ended.effects_done) == (State.SUCCEEDED, 3)
     assert len(index.documents) == 12
     assert list(open_effects_of_all(world)) == []
@@ -59,9 +60,9 @@ def test_a_replay_that_fails_again_is_parked_again_after_as_many_tries() -> None
     world, _, job = parked(4)
     assert isinstance(replay_effects(world, TENANT, job.id), Job)
     recover(world, 1)
-    assert now(world, job.id).effects_open == 1
+    assert now(world, job).effects_open == 1
     recover(world, 5)
-    assert now(world, job.id).effects_parked == 1
+    assert now(world, job).effects_parked == 1
 
 
 def test_one_call_puts_back_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +90,7 @@ def test_two_at_once_count_it_once() -> None:
     world, _, job = parked(4)
     [undone] = open_effects_of_job(world, job.id)
     assert [replay_one(world, undone.effect) for _ in range(2)] == [True, False]
-    assert now(world, job.id).effects_open == 1
+    assert now(world, job).effects_open == 1
 
 
 def test_a_job_without_effects_says_nothing_of_them() -> None:

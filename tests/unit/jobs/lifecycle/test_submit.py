@@ -26,15 +26,7 @@ from handlers.jobs.words.writes import Key, Put, Update
 from handlers.testing.job_store import MemoryStore
 from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import MemoryWorld, memory_world
-from tests.unit.jobs.execution.test_worker import (
-    TENANT,
-    create,
-    fill,
-    new_job,
-    now,
-    receive,
-    run_next,
-)
+from tests.support.jobs import TENANT, create, fill, new_job, now, receive, run_next
 
 if TYPE_CHECKING:
     from handlers.jobs.words.writes import Item, Write

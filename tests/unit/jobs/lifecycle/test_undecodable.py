@@ -23,29 +23,16 @@ from handlers.jobs.words.writes import Index, Update
 from handlers.testing.job_store import MemoryStore
 from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import SHORT, MemoryWorld, memory_world
-from tests.unit.jobs.execution.test_worker import (
-    TENANT,
-    create,
-    fill,
-    new_job,
-    now,
-    receive,
-    run_next,
-)
+from tests.support.jobs import TENANT, create, fill, new_job, now, receive, run_next, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from handlers.jobs.storage.transaction import Transaction
     from handlers.jobs.words.writes import Item, Key, Write
 
 SMALL: Final = Lane.SMALL
 NEWER: Final = {"waiting_reason": "a reason of a newer version"}
 NEWER_LABELS: Final = {"labels": "what a newer version makes of them"}
-
-
-def write(world: MemoryWorld, transaction: Transaction) -> None:
-    world.store.transact(transaction.action, list(transaction.writes.values()))
 
 
 def change(world: MemoryWorld, key: Key, *gone: str, **attributes: Any) -> None:

@@ -18,16 +18,8 @@ from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.messages import message_for
 from handlers.jobs.words.writes import Update
 from handlers.testing.job_store import MemoryStore
-from tests.unit.jobs.events.test_rows import (
-    HOOK,
-    TENANT,
-    Ear,
-    new_job,
-    recover,
-    rows,
-    work,
-    world_of,
-)
+from tests.support.jobs import TENANT, run_next
+from tests.support.listeners import HOOK, Ear, new_job, recover, rows, world_of
 
 if TYPE_CHECKING:
     from handlers.jobs.words.writes import Write
@@ -61,7 +53,7 @@ def test_a_job_that_cannot_be_read_has_an_end_that_is_told(
     world = world_of(bus=bus)
     job = new_job(world, notify={"url": HOOK}, labels={"team": "a"})
     damaged(world, job, **broken)
-    work(world)
+    run_next(world)
     recover(world, address)
     [told] = ended_of(bus)
     assert ended_of(address) == [told]
@@ -84,7 +76,7 @@ def test_its_row_is_there_when_its_end_is() -> None:
     job = new_job(world)
     damaged(world, job, params=7)
     bus.fails = Transient("down")
-    work(world)
+    run_next(world)
     assert [row["what"] for row in rows(world)] == ["ended"]
     bus.fails = None
     recover(world)
@@ -97,7 +89,7 @@ def test_a_job_that_does_not_say_enough_of_itself_is_logged_instead(unknown: str
     world = world_of(bus=bus)
     job = new_job(world)
     damaged(world, job, **{unknown: ["broken"]})
-    work(world)
+    run_next(world)
     assert bus.said == ["created"]
     [logged] = [line for line in world.telemetry.lines if line.action == "end_not_told"]
     assert (logged.fields["job_id"], logged.fields["why"]) == (job.id, f"job item: {unknown}")
@@ -107,10 +99,10 @@ def test_an_end_that_was_told_before_is_not_told_again() -> None:
     bus = Ear()
     world = world_of(bus=bus)
     job = new_job(world)
-    work(world)
+    run_next(world)
     damaged(world, job, state="ENDED IN A NEWER WAY")
     world.queues[Lane.SMALL].send([message_for(job)])
-    work(world)
+    run_next(world)
     assert len(ended_of(bus)) == 1
 
 

@@ -11,10 +11,9 @@ import pytest
 
 from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
 from handlers.jobs.lifecycle import control
-from handlers.jobs.lifecycle.submit import Created, SubmitResult, submit
-from handlers.jobs.selection.request import BadRequest, Unprocessable, accept, parse
+from handlers.jobs.lifecycle.submit import Created
+from handlers.jobs.selection.request import BadRequest, Unprocessable
 from handlers.jobs.selection.resolve import offer_upload
-from handlers.jobs.storage import control_table
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.job import EndReason, Job, Lane, Traversal
 from handlers.jobs.words.limits import Limits
@@ -23,53 +22,17 @@ from handlers.jobs.words.states import State
 from handlers.jobs.words.upload import Format, UploadForm
 from handlers.testing.job_store import MemoryStore
 from handlers.testing.record_query import MemoryRecordQuery
-from handlers.testing.world import MemoryWorld, memory_world
-from tests.unit.jobs.execution.test_worker import TENANT, fill, now, prices, run_next
+from handlers.testing.world import memory_world
+from tests.support.jobs import TENANT, fill, now, prices, run_next
+from tests.support.selections import GROUP, JSONL, ask, grouped, jsonl, made, nothing_left, upload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from handlers.jobs.words.filters import Filter
     from handlers.jobs.words.writes import Write
 
-JSONL = UploadForm(format=Format.JSONL)
-ADD = {"operation": "adjust_number", "params": {"field": "price", "add": 1}}
 PRICED = {"all": [{"field": "price", "op": "eq", "value": 10}]}
-GROUP = {"all": [{"field": "group", "op": "eq", "value": "g"}]}
-
-
-def ask(world: MemoryWorld, tenant: str = TENANT, **body: Any) -> SubmitResult:
-    content = parse(json.dumps({"subject": "products", **ADD, **body}))
-    return submit(world, tenant, accept(content, world.operations, max_ids=1000))
-
-
-def made(world: MemoryWorld, **body: Any) -> Job:
-    outcome = ask(world, **body)
-    assert isinstance(outcome, Created)
-    return outcome.job
-
-
-def upload(
-    world: MemoryWorld, content: bytes, form: UploadForm = JSONL, tenant: str = TENANT
-) -> str:
-    offer = offer_upload(world, tenant, form)
-    world.uploads.send(offer.address, content)
-    return offer.upload_id
-
-
-def jsonl(ids: Iterable[str]) -> bytes:
-    return "".join(json.dumps(id_) + "\n" for id_ in ids).encode()
-
-
-def nothing_left(world: MemoryWorld) -> bool:
-    lease = world.store.get(control_table.lease_key(TENANT, "products")) or {}
-    slots = world.store.get(control_table.slots_key(TENANT, Lane.BULK)) or {}
-    return not (
-        lease.get("job_id")
-        or slots.get("in_flight")
-        or world.payloads.names()
-        or world.queues[Lane.BULK].snapshot()
-    )
 
 
 # --- uploads ----------------------------------------------------------------------------------
@@ -223,12 +186,6 @@ def test_c59_an_empty_condition_selects_nothing(body: dict[str, Any], field: str
 
 
 # --- queries ----------------------------------------------------------------------------------
-
-
-def grouped(world: MemoryWorld, count: int) -> list[str]:
-    ids = fill(world, count)
-    world.records.load(TENANT, {id_: {"price": 10, "group": "g", "version": 1} for id_ in ids})
-    return ids
 
 
 @pytest.mark.parametrize("count", [0, 1, 99, 100, 101, 300, 1200])

@@ -18,8 +18,8 @@ from handlers.jobs.words.event import EVENT_BUS
 from handlers.jobs.words.job import Job, Lane, Waiting
 from handlers.jobs.words.states import IllegalTransition, State
 from handlers.testing.world import MemoryWorld, memory_world
-from tests.unit.jobs.events.test_rows import Ear
-from tests.unit.jobs.execution.test_worker import TENANT, fill, new_job, now, receive, run_next
+from tests.support.jobs import TENANT, fill, new_job, now, receive, run_next
+from tests.support.listeners import Ear
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,91 +7,30 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs.execution.decisions import apply_decision
-from handlers.jobs.execution.stopping import Worker
-from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle.admission import admit_held
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.retry_failed import retry_failed
-from handlers.jobs.lifecycle.submit import Created, SubmitResult, TooMany, submit
+from handlers.jobs.lifecycle.submit import Created, TooMany, submit
 from handlers.jobs.lifecycle.undecodable import UndecodableResult, end_undecodable
 from handlers.jobs.selection.request import accept, parse
 from handlers.jobs.storage import control_table
-from handlers.jobs.storage.control_table import read_job, read_lease
+from handlers.jobs.storage.control_table import read_lease
 from handlers.jobs.storage.transaction import execute
 from handlers.jobs.transitions.attempt import begin_attempt
 from handlers.jobs.transitions.quotas import Use, place_in_line, set_most_active, set_slots, usage
 from handlers.jobs.words.errors import OutcomeUnknown, Transient
 from handlers.jobs.words.job import Job, Lane, Waiting
-from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
 from handlers.testing.world import MemoryWorld, memory_world
+from tests.support.jobs import TENANT, now, run_next
+from tests.support.quotas import LIMITS, ask, counts, held, made, world_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from handlers.jobs.words.writes import Write
-
-TENANT = "acme"
-LIMITS = Limits(tenant_slots_small=2, tenant_slots_bulk=1, small_max_items=10)
-
-
-def world_of(limits: Limits = LIMITS) -> MemoryWorld:
-    world = memory_world(limits=limits)
-    for tenant in (TENANT, "other"):
-        world.records.load(tenant, {f"r{n:03}": {"price": 10, "version": 1} for n in range(30)})
-    return world
-
-
-def ask(
-    world: MemoryWorld,
-    subject: str,
-    *,
-    tenant: str = TENANT,
-    lane: Lane = Lane.SMALL,
-    field_: str = "price",
-    tolerated: int = 100,
-) -> SubmitResult:
-    body = {
-        "operation": "adjust_number",
-        "subject": subject,
-        "params": {"field": field_, "add": 1},
-        "ids": [f"r{n:03}" for n in range(1 if lane is Lane.SMALL else 20)],
-        "tolerated_failure_percent": tolerated,
-    }
-    world.runtime.sleep(1)  # so that ids sort as they were made
-    request = accept(parse(json.dumps(body)), world.operations, max_ids=1000)
-    return submit(world, tenant, request)
-
-
-def made(world: MemoryWorld, subject: str, lane: Lane = Lane.SMALL, **more: object) -> Job:
-    outcome = ask(world, subject, lane=lane, **more)  # type: ignore[arg-type]  # options of ask
-    assert isinstance(outcome, Created)
-    return outcome.job
-
-
-def work(world: MemoryWorld, lane: Lane = Lane.SMALL) -> None:
-    [delivery] = world.queues[lane].receive(1, 0)
-    apply_decision(world.queues[lane], delivery, on_message(world, delivery, Worker("w")))
-
-
-def now(world: MemoryWorld, job: Job) -> Job:
-    found = read_job(world, job.id)
-    assert found is not None
-    return found
-
-
-def held(world: MemoryWorld, jobs: Sequence[Job]) -> list[bool]:
-    return [now(world, job).held for job in jobs]
-
-
-def counts(world: MemoryWorld, tenant: str = TENANT) -> tuple[int, int, int]:
-    """(in flight, held, active), over both lanes."""
-    seen = usage(world, tenant)
-    lanes = seen.lanes.values()
-    return sum(u.count for u in lanes), sum(u.held for u in lanes), seen.active.count
 
 
 # --- held jobs --------------------------------------------------------------------------------
@@ -112,7 +51,7 @@ def test_each_job_that_ends_admits_the_next_in_order() -> None:
     world = world_of()
     jobs = [made(world, f"s{n}") for n in range(5)]
     for admitted in (3, 4, 5, 5, 5):
-        work(world)
+        run_next(world)
         assert held(world, jobs) == [False] * admitted + [True] * (5 - admitted)
     assert {now(world, job).state for job in jobs} == {State.SUCCEEDED}
     assert counts(world) == (0, 0, 0)
@@ -124,7 +63,7 @@ def test_a_cancelled_held_job_leaves_the_line_and_others_move_up() -> None:
     control.cancel(world, TENANT, jobs[2].id)
     assert [place_in_line(world, job) for job in jobs[3:]] == [1, 2]
     assert counts(world) == (2, 2, 4)
-    work(world)
+    run_next(world)
     assert not now(world, jobs[3]).held
 
 
@@ -135,7 +74,7 @@ def test_a_paused_held_job_gives_its_place_to_the_next_and_gets_it_again() -> No
     assert counts(world) == (2, 1, 4)
     control.resume(world, TENANT, jobs[2].id)
     assert [place_in_line(world, job) for job in jobs[2:]] == [1, 2]
-    work(world)
+    run_next(world)
     assert held(world, jobs) == [False, False, False, True]
 
 
@@ -154,7 +93,7 @@ def test_a_slot_whose_finisher_could_not_admit_is_given_by_recovery(
     jobs = [made(world, f"s{n}") for n in range(3)]
     with monkeypatch.context() as patch:
         break_(patch, world, "admit")
-        work(world)
+        run_next(world)
     assert now(world, jobs[0]).state is State.SUCCEEDED
     assert now(world, jobs[2]).held
     world.runtime.sleep(5000)
@@ -202,7 +141,7 @@ def test_admission_whose_reply_is_lost_admits_once(monkeypatch: pytest.MonkeyPat
             raise OutcomeUnknown
 
     monkeypatch.setattr(world.store, "transact", losing)
-    work(world)
+    run_next(world)
     assert lost
     assert held(world, jobs) == [False, False, False, True]
     assert counts(world) == (2, 1, 3)
@@ -225,9 +164,9 @@ def test_a_lower_limit_lets_jobs_in_flight_run_on() -> None:
     jobs = [made(world, f"s{n}") for n in range(2)]
     set_slots(world, TENANT, Lane.SMALL, 1)
     jobs.append(made(world, "s2"))
-    work(world)
+    run_next(world)
     assert now(world, jobs[2]).held
-    work(world)
+    run_next(world)
     assert not now(world, jobs[2]).held
     assert usage(world, TENANT).lanes[Lane.SMALL] == Use(1, 1, own=True)
 
@@ -261,7 +200,6 @@ def test_no_limit_below_one() -> None:
 
 
 # --- active jobs ------------------------------------------------------------------------------
-
 
 FEW = LIMITS.model_copy(update={"max_active_jobs_per_tenant": 3})
 
@@ -320,7 +258,7 @@ def test_a_limit_of_its_own_for_active_jobs() -> None:
 def test_retrying_a_failed_job_needs_room() -> None:
     world = world_of(FEW)
     failed = made(world, "f", field_="none", tolerated=0)
-    work(world)
+    run_next(world)
     assert now(world, failed).state is State.FAILED
     for n in range(3):
         made(world, f"s{n}")
@@ -329,7 +267,7 @@ def test_retrying_a_failed_job_needs_room() -> None:
     assert retry_failed(world, TENANT, failed.id, lambda: False) == TooMany(3)
     assert world.store.snapshot() == before
     assert not world.payloads.names()
-    work(world)
+    run_next(world)
     again = control.retry(world, TENANT, failed.id)
     assert isinstance(again, Job)
     assert counts(world)[2] == 3
@@ -352,7 +290,7 @@ def test_burying_an_unreadable_job_gives_back_what_it_counted(state: str) -> Non
     if state == "PAUSED":
         control.pause(world, TENANT, job.id)
     if state == "SUCCEEDED":
-        work(world)
+        run_next(world)
     change: dict[str, object] = {"created_at": "broken"}
     if state in {"garbage", "RUNNING"}:
         change["state"] = state

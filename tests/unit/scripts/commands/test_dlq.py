@@ -18,7 +18,7 @@ from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
 from handlers.testing.world import MemoryWorld, memory_world
 from scripts.commands import dlq
-from tests.unit.jobs.execution.test_worker import TENANT, fill, new_job, run_next
+from tests.support.jobs import TENANT, fill, new_job, run_next
 
 if TYPE_CHECKING:
     from handlers.jobs.lifecycle.dead_letters import Letter

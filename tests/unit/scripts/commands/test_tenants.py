@@ -14,7 +14,7 @@ from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
 from handlers.testing.world import MemoryWorld, memory_world
 from scripts.commands import tenants
-from tests.unit.jobs.execution.test_worker import TENANT, create, fill
+from tests.support.jobs import TENANT, create, fill
 
 
 @pytest.fixture
