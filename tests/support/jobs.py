@@ -13,9 +13,11 @@ from handlers.jobs.lifecycle.submit import Created, SubmitResult, submit
 from handlers.jobs.selection.request import accept, parse
 from handlers.jobs.storage import control_table
 from handlers.jobs.storage.control_table import read_job, read_lease
+from handlers.jobs.transitions.attempt import begin_attempt
 from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.operation import Record
+from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import MINUTE
 from handlers.testing.world import MemoryWorld, memory_world
 
@@ -111,3 +113,11 @@ def minutes(world: MemoryWorld, limit: int = 60) -> None:
                 decision = on_message(world, delivery, Worker("minutes"))
                 apply_decision(world.queues[lane], delivery, decision)
         world.runtime.sleep(MINUTE)
+
+
+def begin(world: MemoryWorld, job: Job, worker: str = "w1") -> Job:
+    """Begin an attempt; of a running job once its lease has expired."""
+    lease = read_lease(world, job) if job.state is State.RUNNING else None
+    transaction = begin_attempt(world, job, worker=worker, receipt="r", expired=lease).transaction
+    write(world, transaction)
+    return now(world, job)

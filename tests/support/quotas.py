@@ -62,3 +62,6 @@ def counts(world: MemoryWorld, tenant: str = TENANT) -> tuple[int, int, int]:
     seen = usage(world, tenant)
     lanes = seen.lanes.values()
     return sum(u.count for u in lanes), sum(u.held for u in lanes), seen.active.count
+
+
+FEW = LIMITS.model_copy(update={"max_active_jobs_per_tenant": 3})

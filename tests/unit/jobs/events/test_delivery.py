@@ -13,12 +13,15 @@ from handlers.effects.listeners import BusListener
 from handlers.jobs.events.delivery import EventDelivery
 from handlers.jobs.events.rows import event_of
 from handlers.jobs.storage.transaction import Rejected
+from handlers.jobs.transitions.quotas import set_slots
 from handlers.jobs.words.errors import Transient
-from handlers.jobs.words.event import ADDRESS, EVENT_BUS, JobEvent
+from handlers.jobs.words.event import ADDRESS, EVENT_BUS, JobEvent, NotTaken
+from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.metrics import Metric
 from handlers.jobs.words.timing import ms
 from handlers.jobs.words.writes import Found
-from tests.support.jobs import TENANT
+from tests.support.jobs import TENANT, run_next
 from tests.support.listeners import HOOK, Bus, Ear, failed, new_job, recover, rows, world_of
 
 if TYPE_CHECKING:
@@ -93,3 +96,79 @@ def test_an_event_nobody_takes_goes_with_the_history() -> None:
     new_job(world)
     [row] = rows(world)
     assert row["expires_at_seconds"] == world.runtime.now() // 1000 + world.timing.history
+
+
+def test_an_event_is_tried_later_and_later_and_parked_at_last() -> None:
+    bus = Ear(fails=Transient("down"))
+    world = world_of(Limits(max_effect_tries=3), bus=bus)
+    new_job(world)
+    for _ in range(6):
+        recover(world, seconds=1000)
+    assert bus.asked == 1 + 3
+    [row] = rows(world)
+    assert row["parked"] is True
+    assert row["last_error"] == "down"
+    assert world.telemetry.total(Metric.EVENTS_PARKED) == 1
+
+
+def test_what_is_refused_for_good_is_parked_at_once() -> None:
+    bus = Ear(fails=NotTaken("answered 410"))
+    world = world_of(bus=bus)
+    new_job(world)
+    recover(world)
+    recover(world, seconds=1000)
+    assert bus.asked == 2
+    assert rows(world)[0]["last_error"] == "answered 410"
+
+
+def test_a_bus_that_is_no_longer_deployed_leaves_no_row() -> None:
+    world = world_of(bus=Ear(fails=Transient()))
+    new_job(world)
+    recover(replace(world, listeners={}))
+    assert not rows(world)
+
+
+def test_an_address_hears_from_recovery_alone() -> None:
+    address = Ear()
+    world = world_of()
+    job = new_job(world, notify={"url": HOOK})
+    run_next(world)
+    assert len(rows(world)) == 3
+    recover(world, address, seconds=0)
+    assert sorted(address.said) == ["created", "ended", "started"]
+    assert {event.to for event in address.heard} == {HOOK}
+    assert not rows(world)
+    assert {event.job_id for event in address.heard} == {job.id}
+
+
+def test_bus_and_address_fail_apart() -> None:
+    bus, address = Ear(), Ear(fails=Transient("down"))
+    world = world_of(bus=bus)
+    new_job(world, notify={"url": HOOK})
+    assert bus.said == ["created"]
+    recover(world, address)
+    assert [row["listener"] for row in rows(world)] == [ADDRESS]
+
+
+def test_jobs_that_recovery_admits_do_not_wait_for_their_tenants_address() -> None:
+    address = Ear(fails=Transient("time-out"))
+    world = world_of(Limits(tenant_slots_small=1))
+    for n in range(5):
+        new_job(world, f"s{n}", notify={"url": HOOK})
+    set_slots(world, TENANT, Lane.SMALL, 5)
+    recover(world, address)
+    assert [row["what"] for row in rows(world)].count("admitted") == 4
+    assert address.asked == 1
+
+
+def test_a_silent_tenant_is_waited_for_once_in_a_run() -> None:
+    address = Ear(fails=Transient("time-out"))
+    world = world_of()
+    for n in range(5):
+        new_job(world, f"s{n}", notify={"url": f"https://host-{n}.example.org"})
+    recover(world, address)
+    assert address.asked == 1
+    assert sorted(row["tries"] for row in rows(world)) == [0, 0, 0, 0, 1]
+    address.fails = None
+    recover(world, address, seconds=1000)
+    assert len(address.heard) == 5

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
 from handlers.jobs.execution.id_list import write_id_list
 from handlers.jobs.lifecycle import control
-from handlers.jobs.selection.dedupe import DistinctIds
 from handlers.jobs.storage.control_table import read_lease
 from handlers.jobs.transitions.attempt import begin_attempt
 from handlers.jobs.words.errors import OutcomeUnknown, Transient
@@ -283,10 +282,3 @@ def test_whatever_interrupts_every_distinct_id_is_changed_once(
     ended = now(world, job)
     assert ended.duplicates == (0 if query else len(numbers) - len(ids))
     assert done(world, job, ids)
-
-
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=3), max_size=200))
-def test_repeats_are_dropped_exactly_and_in_order(ids: list[str]) -> None:
-    distinct = DistinctIds(iter(ids))
-    assert list(distinct) == list(dict.fromkeys(ids))
-    assert (distinct.total, distinct.duplicates) == (len(set(ids)), len(ids) - len(set(ids)))

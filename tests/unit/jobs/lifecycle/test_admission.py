@@ -26,8 +26,8 @@ from handlers.jobs.words.timing import ms
 from handlers.jobs.words.writes import Update
 from handlers.testing.job_store import MemoryStore
 from handlers.testing.record_store import MemoryRecordStore
-from handlers.testing.world import SHORT, MemoryWorld
-from tests.support.jobs import TENANT, now, run_next
+from handlers.testing.world import SHORT, MemoryWorld, memory_world
+from tests.support.jobs import TENANT, fill, new_job, now, run_next
 from tests.support.quotas import ask, made, world_of
 
 if TYPE_CHECKING:
@@ -314,3 +314,14 @@ def test_an_admission_whose_reply_is_lost_and_whose_job_cannot_be_read_is_nobody
         assert isinstance(ended, Job)
         assert ended.state is State.CANCELLED
     assert "admission_left" in world.telemetry.actions()
+
+
+def test_jobs_over_the_tenants_limit_are_held_and_admitted_in_order() -> None:
+    world = memory_world(limits=Limits(tenant_slots_small=1))
+    ids = fill(world, 3)
+    jobs = [new_job(world, ids, subject=f"s{n}") for n in range(3)]
+    assert [job.held for job in jobs] == [False, True, True]
+    for job in jobs:
+        run_next(world, Lane.SMALL)
+        assert now(world, job).state is State.SUCCEEDED
+    assert world.store.get(control_table.slots_key(TENANT, Lane.SMALL)) is not None

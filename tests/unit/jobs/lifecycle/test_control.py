@@ -10,11 +10,11 @@ import pytest
 
 from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle.control import Answer, NoSuchJob, NotPossible
-from handlers.jobs.lifecycle.submit import Busy
+from handlers.jobs.lifecycle.submit import Busy, Created
 from handlers.jobs.storage import control_table
 from handlers.jobs.transitions.attempt import begin_attempt
 from handlers.jobs.words.errors import OutcomeUnknown, Transient
-from handlers.jobs.words.job import Job, Lane, Waiting
+from handlers.jobs.words.job import EndReason, Job, Lane, Waiting
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
@@ -248,3 +248,34 @@ class Moving(MemoryStore):
             moved = Update(control_table.job_key(self.job.id), add={"attempt": 1})
             super().transact("moved", [moved])
         super().transact(action, writes)
+
+
+def test_cancel_pause_resume_and_retry() -> None:
+    world = memory_world()
+    ids = fill(world, 3)
+    job = new_job(world, ids)
+    paused = control.pause(world, TENANT, job.id)
+    assert isinstance(paused, Job)
+    run_next(world, Lane.SMALL)
+    assert now(world, job).state is State.PAUSED
+    assert isinstance(control.cancel(world, "other", job.id), control.NoSuchJob)
+    resumed = control.resume(world, TENANT, job.id)
+    assert isinstance(resumed, Job)
+    assert isinstance(control.cancel(world, TENANT, job.id), Job)
+    run_next(world, Lane.SMALL)
+    assert now(world, job).state is State.CANCELLED
+    assert isinstance(control.cancel(world, TENANT, job.id), control.NotPossible)
+    assert prices(world, ids) == {10}
+    assert isinstance(create(world, ids), Created)
+
+
+def test_a_failed_job_is_retried_from_its_checkpoint() -> None:
+    world = memory_world()
+    ids = fill(world, 3)
+    job = new_job(world, ids, tolerated_failure_percent=0, params={"field": "weight", "add": 1})
+    run_next(world, Lane.SMALL)
+    failed = now(world, job)
+    assert (failed.state, failed.end_reason) == (State.FAILED, EndReason.TOO_MANY_FAILED)
+    retried = control.retry(world, TENANT, job.id)
+    assert isinstance(retried, Job)
+    assert retried.fence > failed.fence

@@ -14,17 +14,16 @@ from handlers.jobs.lifecycle.dead_letters import Fate, read_letter, redrive
 from handlers.jobs.lifecycle.submit import Created, submit
 from handlers.jobs.selection.request import accept, parse
 from handlers.jobs.storage import control_table
-from handlers.jobs.storage.control_table import read_job
 from handlers.jobs.words.job import EndReason, Job, Lane
 from handlers.jobs.words.messages import Message, group_of
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
 from handlers.testing.world import MemoryWorld, memory_world
+from tests.support.jobs import TENANT, now
 
 if TYPE_CHECKING:
     from handlers.jobs.lifecycle.dead_letters import Redriven
 
-TENANT = "acme"
 DEAD = Lane.SMALL
 
 
@@ -62,12 +61,6 @@ def run(world: MemoryWorld) -> None:
 def redrive_one(world: MemoryWorld) -> Redriven:
     [delivery] = world.dead_letters[DEAD].receive(1, 0)
     return redrive(world, world.dead_letters[DEAD], read_letter(world, delivery))
-
-
-def now(world: MemoryWorld, job: Job) -> Job:
-    found = read_job(world, job.id)
-    assert found is not None
-    return found
 
 
 def test_c67a_a_failed_job_runs_again_with_fresh_attempts() -> None:

@@ -363,3 +363,12 @@ class Interfering(MemoryStore):
 
 def _with(store: MemoryStore) -> MemoryWorld:
     return replace(memory_world(), store=store, records=MemoryRecordStore(store))
+
+
+def test_a_taken_subject_is_refused_and_nothing_is_left() -> None:
+    world = memory_world()
+    ids = fill(world, 3)
+    first = new_job(world, ids)
+    before = world.store.snapshot(), len(world.queues[Lane.SMALL].snapshot())
+    assert create(world, ids) == Busy(first.id, State.QUEUED)
+    assert (world.store.snapshot(), len(world.queues[Lane.SMALL].snapshot())) == before

@@ -15,6 +15,8 @@ from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.submit import Created
 from handlers.jobs.lifecycle.undecodable import UndecodableResult, end_undecodable
 from handlers.jobs.storage import control_table
+from handlers.jobs.storage.control_table import read_lease
+from handlers.jobs.storage.transaction import execute
 from handlers.jobs.transitions.attempt import begin_attempt, renew_lease
 from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.states import State
@@ -24,6 +26,7 @@ from handlers.testing.job_store import MemoryStore
 from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import SHORT, MemoryWorld, memory_world
 from tests.support.jobs import TENANT, create, fill, new_job, now, receive, run_next, write
+from tests.support.quotas import LIMITS, counts, made, world_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -334,3 +337,40 @@ def test_an_orphaned_lease_that_cannot_be_read_is_freed() -> None:
     Recovery(world).run()
     assert "job_id" not in lease(world, job)
     assert isinstance(create(world, ["a"]), Created)
+
+
+@pytest.mark.parametrize("state", ["QUEUED", "held", "PAUSED", "RUNNING", "SUCCEEDED", "garbage"])
+def test_burying_an_unreadable_job_gives_back_what_it_counted(state: str) -> None:
+    world = world_of(LIMITS.model_copy(update={"tenant_slots_small": 1}))
+    kept = made(world, "kept") if state == "held" else None
+    job = made(world, "s0")
+    if state == "PAUSED":
+        control.pause(world, TENANT, job.id)
+    if state == "SUCCEEDED":
+        run_next(world)
+    change: dict[str, object] = {"created_at": "broken"}
+    if state in {"garbage", "RUNNING"}:
+        change["state"] = state
+    world.store.transact("break", [Update(control_table.job_key(job.id), set=change)])  # type: ignore[arg-type]  # on purpose
+    item = world.store.get(control_table.job_key(job.id))
+    assert item is not None
+    for _ in range(2):
+        end_undecodable(world, job.id, item, "broken")
+    assert counts(world) == ((1, 0, 1) if kept else (0, 0, 0))
+
+
+def test_a_job_that_somebody_could_read_meanwhile_keeps_its_subject() -> None:
+    world = world_of()
+    job = made(world, "s")
+    as_read = world.store.get(control_table.job_key(job.id))
+    assert as_read is not None
+    begun = begin_attempt(world, job, worker="newer", receipt="r", expired=None).transaction
+    execute(world, begun)
+    assert (
+        end_undecodable(world, job.id, as_read, "written by a newer version")
+        is UndecodableResult.HELD
+    )
+    assert now(world, job).state is State.RUNNING
+    lease = read_lease(world, job)
+    assert lease is not None
+    assert lease.job_id == job.id

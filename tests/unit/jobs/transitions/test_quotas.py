@@ -10,22 +10,15 @@ import pytest
 from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle.admission import admit_held
 from handlers.jobs.lifecycle.recovery import Recovery
-from handlers.jobs.lifecycle.retry_failed import retry_failed
 from handlers.jobs.lifecycle.submit import Created, TooMany, submit
-from handlers.jobs.lifecycle.undecodable import UndecodableResult, end_undecodable
 from handlers.jobs.selection.request import accept, parse
-from handlers.jobs.storage import control_table
-from handlers.jobs.storage.control_table import read_lease
-from handlers.jobs.storage.transaction import execute
-from handlers.jobs.transitions.attempt import begin_attempt
 from handlers.jobs.transitions.quotas import Use, place_in_line, set_most_active, set_slots, usage
 from handlers.jobs.words.errors import OutcomeUnknown, Transient
-from handlers.jobs.words.job import Job, Lane, Waiting
+from handlers.jobs.words.job import Lane, Waiting
 from handlers.jobs.words.states import State
-from handlers.jobs.words.writes import Update
 from handlers.testing.world import MemoryWorld, memory_world
 from tests.support.jobs import TENANT, now, run_next
-from tests.support.quotas import LIMITS, ask, counts, held, made, world_of
+from tests.support.quotas import FEW, LIMITS, ask, counts, held, made, world_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -201,8 +194,6 @@ def test_no_limit_below_one() -> None:
 
 # --- active jobs ------------------------------------------------------------------------------
 
-FEW = LIMITS.model_copy(update={"max_active_jobs_per_tenant": 3})
-
 
 def test_one_job_too_many_is_refused_and_leaves_nothing() -> None:
     world = world_of(FEW)
@@ -255,24 +246,6 @@ def test_a_limit_of_its_own_for_active_jobs() -> None:
     assert ask(world, "s4") == TooMany(1)
 
 
-def test_retrying_a_failed_job_needs_room() -> None:
-    world = world_of(FEW)
-    failed = made(world, "f", field_="none", tolerated=0)
-    run_next(world)
-    assert now(world, failed).state is State.FAILED
-    for n in range(3):
-        made(world, f"s{n}")
-    before = world.store.snapshot()
-    assert control.retry(world, TENANT, failed.id) == TooMany(3)
-    assert retry_failed(world, TENANT, failed.id, lambda: False) == TooMany(3)
-    assert world.store.snapshot() == before
-    assert not world.payloads.names()
-    run_next(world)
-    again = control.retry(world, TENANT, failed.id)
-    assert isinstance(again, Job)
-    assert counts(world)[2] == 3
-
-
 def test_a_resumed_job_counts_once() -> None:
     world = world_of(FEW)
     job = made(world, "s0")
@@ -280,40 +253,3 @@ def test_a_resumed_job_counts_once() -> None:
     assert counts(world) == (0, 0, 1)
     control.resume(world, TENANT, job.id)
     assert counts(world) == (1, 0, 1)
-
-
-@pytest.mark.parametrize("state", ["QUEUED", "held", "PAUSED", "RUNNING", "SUCCEEDED", "garbage"])
-def test_burying_an_unreadable_job_gives_back_what_it_counted(state: str) -> None:
-    world = world_of(LIMITS.model_copy(update={"tenant_slots_small": 1}))
-    kept = made(world, "kept") if state == "held" else None
-    job = made(world, "s0")
-    if state == "PAUSED":
-        control.pause(world, TENANT, job.id)
-    if state == "SUCCEEDED":
-        run_next(world)
-    change: dict[str, object] = {"created_at": "broken"}
-    if state in {"garbage", "RUNNING"}:
-        change["state"] = state
-    world.store.transact("break", [Update(control_table.job_key(job.id), set=change)])  # type: ignore[arg-type]  # on purpose
-    item = world.store.get(control_table.job_key(job.id))
-    assert item is not None
-    for _ in range(2):
-        end_undecodable(world, job.id, item, "broken")
-    assert counts(world) == ((1, 0, 1) if kept else (0, 0, 0))
-
-
-def test_a_job_that_somebody_could_read_meanwhile_keeps_its_subject() -> None:
-    world = world_of()
-    job = made(world, "s")
-    as_read = world.store.get(control_table.job_key(job.id))
-    assert as_read is not None
-    begun = begin_attempt(world, job, worker="newer", receipt="r", expired=None).transaction
-    execute(world, begun)
-    assert (
-        end_undecodable(world, job.id, as_read, "written by a newer version")
-        is UndecodableResult.HELD
-    )
-    assert now(world, job).state is State.RUNNING
-    lease = read_lease(world, job)
-    assert lease is not None
-    assert lease.job_id == job.id

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from handlers.jobs.words.exact_json import MAX_NESTED, NotJson, exact_loads
+from handlers.jobs.words.exact_json import MAX_NESTED, NotJson, exact_json, exact_loads
 
 
 def nested(levels: int) -> str:
@@ -32,6 +36,26 @@ REFUSED = [
     *(("[" * levels, "nested deeper than 200 levels") for levels in (202, 2000, 200_000)),
     ('{"a":' * 2000, "nested deeper than 200 levels"),
 ]
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**60), 10**60)
+    | st.decimals(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=15,
+)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal, with numbers compared exactly and never equal to booleans."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
 
 
 @pytest.mark.parametrize(("text", "why"), REFUSED, ids=[str(n) for n in range(len(REFUSED))])
@@ -54,3 +78,16 @@ def test_levels_are_counted_and_brackets_in_text_are_not() -> None:
     assert exact_loads(nested(32), nested=32)
     with pytest.raises(NotJson, match="deeper than 32"):
         exact_loads(nested(33), nested=32)
+
+
+@given(JSON)
+def test_exact_json_is_json_and_loses_nothing(value: Any) -> None:
+    text = exact_json(value)
+    assert "\n" not in text
+    assert same(json.loads(text, parse_float=Decimal), value)
+
+
+@pytest.mark.parametrize("value", [1.5, {1, 2}, object()])
+def test_exact_json_refuses_what_is_not_exact(value: object) -> None:
+    with pytest.raises(TypeError):
+        exact_json(value)
