@@ -36,7 +36,7 @@ def test_a_number_that_no_store_holds(value: int | Decimal) -> None:
 
 def test_what_is_wrong_is_named_by_its_path() -> None:
     with pytest.raises(TypeError, match=r"'a\.b\[1\]' is a float"):
-        storable({"a": {"b": [1, 0.5]}})  # type: ignore[dict-item]  # on purpose
+        storable({"a": {"b": [1, 0.5]}})  # type: ignore[list-item]  # on purpose
     with pytest.raises(BadValue, match="'a' holds half a surrogate pair"):
         stored("a", "\ud800")
 
