@@ -16,6 +16,9 @@ from typing import Final
 MODULE_LINES: Final = 450
 """A module has fewer lines than this; tests may be as long as they need."""
 
+RULES: Final = Path("handlers/jobs")
+RULE_TESTS: Final = Path("tests/unit/jobs")
+
 # In parts, because this file must pass its own check. A container image's registry is not meant:
 # an image has no other name.
 _MACHINE_PATH: Final = re.compile(r"(?<![\w.~@-])/(?:work|root|(?:home|Users)/[\w.-]+)/")
@@ -68,6 +71,56 @@ def foreign_imports(source: str, allowed: frozenset[str]) -> list[str]:
     library. For ``app.py``, which the import linter can't read: it is no package."""
     imported = set(_imports(ast.parse(source)))
     return sorted(imported - allowed - sys.stdlib_module_names)
+
+
+def imports_from_tests(root: Path, files: Iterable[Path]) -> list[str]:
+    """Imports of a ``test_`` module: what tests share lies in ``tests/support``, or beside them in
+    a module that is no test."""
+    found = []
+    for name in files:
+        if name.suffix == ".py":
+            for node in ast.walk(ast.parse(_text(root / name))):
+                modules = {part for path in _paths(node) for part in path.split(".")}
+                tests = sorted(module for module in modules if module.startswith("test_"))
+                found += [f"{name}: imports from {module}" for module in tests]
+    return found
+
+
+def _paths(node: ast.AST) -> list[str]:
+    """What an import statement may load as a module, as it is written."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or "", *(alias.name for alias in node.names)]
+    return []
+
+
+def rules_without_test(files: Iterable[Path]) -> list[str]:
+    """Modules of ``handlers/jobs`` without a test in the mirrored place."""
+    there = set(files)
+    return [
+        str(name)
+        for name in sorted(there)
+        if name.parts[:2] == RULES.parts and name.suffix == ".py" and name.stem != "__init__"
+        if RULE_TESTS / name.relative_to(RULES).parent / f"test_{name.name}" not in there
+    ]
+
+
+def tests_without_rule(files: Iterable[Path]) -> list[str]:
+    """Tests in a package's mirrored place that are named after none of its modules: a test's name
+    is a module's, or begins with it (``test_delivery_replay.py``)."""
+    there = set(files)
+    modules = {name for name in there if name.parts[:2] == RULES.parts}
+    found = []
+    for name in sorted(there):
+        if name.parts[:3] != RULE_TESTS.parts or not name.name.startswith("test_"):
+            continue
+        package = RULES / name.relative_to(RULE_TESTS).parent
+        stem = name.stem.removeprefix("test_")
+        named = (m.stem for m in modules if m.parent == package)
+        if package != RULES and not any(f"{stem}_".startswith(f"{each}_") for each in named):
+            found.append(str(name))
+    return found
 
 
 def _imports(tree: ast.Module) -> Iterator[str]:

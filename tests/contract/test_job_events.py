@@ -16,7 +16,7 @@ from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.event import ADDRESS, EVENT_BUS, EventType, JobEvent, NotTaken
 from handlers.settings import EffectSettings
 from handlers.testing.runtime import START, ManualRuntime
-from tests.contract.test_webhook import Receiver, serving
+from tests.support.receiver import Receiver, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

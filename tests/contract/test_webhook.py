@@ -10,10 +10,7 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -27,6 +24,7 @@ from handlers.effects.webhook import MAX_REPLY, Webhook
 from handlers.jobs.words.effect import Batch, Projection
 from handlers.jobs.words.errors import Transient
 from handlers.testing.runtime import START, ManualRuntime
+from tests.support.receiver import Receiver, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,68 +36,10 @@ LONG: Final = 600.0
 BATCH: Final = Batch("job", 0, "acme", "set_fields", [Projection("a", 2, None)])
 
 
-@dataclass(frozen=True)
-class Got:
-    path: str
-    headers: Mapping[str, str]
-    body: bytes
-
-
-@dataclass
-class Receiver:
-    """A server and what it was sent."""
-
-    server: ThreadingHTTPServer
-    status: int = 204
-    headers: Mapping[str, str] = field(default_factory=dict)
-    text: bytes = b""
-    got: list[Got] = field(default_factory=list)
-
-    @property
-    def port(self) -> int:
-        return int(self.server.server_address[1])
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/in?x=1"
-
-
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhook, "CONNECT_TIMEOUT", LONG)
     monkeypatch.setattr(webhook, "READ_TIMEOUT", LONG)
-
-
-@contextmanager
-def serving(context: ssl.SSLContext | None = None) -> Iterator[Receiver]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            running.got.append(Got(self.path, dict(self.headers), body))
-            self.send_response(running.status)
-            for name, value in running.headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(running.text)))
-            self.end_headers()
-            self.wfile.write(running.text)
-
-        def log_message(self, *_: object) -> None:
-            """Nowhere."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    if context is not None:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    running = Receiver(server)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield running
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from scripts.bench.registry import BENCHES
 def test_every_bench_runs_and_has_figures(tmp_path: Path) -> None:
     """It needs the benches' set (requirements/bench.txt), which `make check` installs."""
     file = tmp_path / "bench.json"
-    command = [Path(sys.executable).with_name("fairlane"), "bench", "--short", "--to", file]
+    fairlane = str(Path(sys.executable).with_name("fairlane"))
+    command = [fairlane, "bench", "--short", "--to", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     found: dict[str, Any] = json.loads(file.read_text())

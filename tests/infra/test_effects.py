@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from pydantic import ValidationError
 
 from handlers.settings import EffectSettings
 from infra.settings import DeployEffects
+from tests.infra.grants import DOMAIN, NAT, ROLES, SEARCH, rights, statements
+from tests.infra.rules import app_with_rules, report
+from tests.infra.synthesis import Synthesised, settings_of, synthesise
 
-from .synthesis import Synthesised, settings_of, synthesise
-from .test_grants import ROLES, statements
-from .test_nag import app_with_rules, report
-
-DOMAIN: Final = "arn:aws:es:eu-west-1:123456789012:domain/products"
-SEARCH: Final = {"search_url": "https://search.example", "search_domain_arn": DOMAIN}
 HOOK: Final = {"webhook_url": "https://hook.example", "webhook_secret_parameter": "/hook/secret"}
-NAT: Final = {"network": "nat"}
 
 
 @pytest.fixture(scope="module")
 def outside() -> Synthesised:
     effects = {**SEARCH, **HOOK, "search_index": "goods", "event_bus": "changes"}
     return synthesise(settings_of(effects=effects, bulk_lane=NAT))
-
-
-def rights(stack: Synthesised, who: str, service: str) -> list[Any]:
-    """(actions, resources) of the statements that are about the service."""
-    return [
-        (statement["Action"], statement["Resource"])
-        for statement in statements(stack, ROLES[who])
-        if str(statement["Action"]).strip("['").startswith(service)
-    ]
 
 
 @pytest.mark.parametrize("who", ["SmallLane", "BulkLane", "Recovery"])

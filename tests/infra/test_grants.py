@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from .synthesis import Properties, Synthesised, referred
+from tests.infra.grants import ROLES, actions_on, listed, statements
+from tests.infra.synthesis import Synthesised
 
 TRANSACT = {
     "dynamodb:PutItem",
@@ -15,42 +14,6 @@ TRANSACT = {
     "dynamodb:ConditionCheckItem",
 }
 WORKERS = ("SmallLane", "BulkLane")
-ROLES = {
-    "SmallLane": "SmallLaneRole",
-    "BulkLane": "BulkLaneTaskTaskRole",
-    "Api": "ApiRole",
-    "Recovery": "RecoveryRole",
-}
-
-
-def statements(stack: Synthesised, role: str) -> Iterator[Properties]:
-    for policy in stack.of("IAM::Policy").values():
-        if any(referred(attached).startswith(role) for attached in policy["Roles"]):
-            yield from policy["PolicyDocument"]["Statement"]
-
-
-def actions_on(stack: Synthesised, who: str, resource: str) -> set[str]:
-    """Actions a part may take on the resource whose logical id starts so (itself, not parts)."""
-    return {
-        str(action)
-        for statement in statements(stack, ROLES[who])
-        if any(_is(target, resource) for target in _listed(statement["Resource"]))
-        for action in _listed(statement["Action"])
-    }
-
-
-def _listed(value: object) -> list[object]:
-    return value if isinstance(value, list) else [value]
-
-
-def _is(target: object, resource: str) -> bool:
-    return isinstance(target, dict) and (
-        target.get("Fn::GetAtt", [""])[0].startswith(resource)
-        or any(
-            isinstance(part, dict) and part.get("Fn::GetAtt", [""])[0].startswith(resource)
-            for part in target.get("Fn::Join", ["", []])[1][:1]
-        )
-    )
 
 
 @pytest.mark.parametrize("who", ROLES)
@@ -114,7 +77,7 @@ def test_the_bulk_worker_may_protect_tasks_of_its_cluster(stack: Synthesised) ->
     (statement,) = [
         statement
         for statement in statements(stack, ROLES["BulkLane"])
-        if "ecs:UpdateTaskProtection" in _listed(statement["Action"])
+        if "ecs:UpdateTaskProtection" in listed(statement["Action"])
     ]
     assert statement["Action"] == ["ecs:GetTaskProtection", "ecs:UpdateTaskProtection"]
     parts = statement["Resource"]["Fn::Join"][1]
@@ -129,7 +92,7 @@ def test_no_action_is_a_wildcard(stack: Synthesised) -> None:
         action
         for policy in stack.of("IAM::Policy").values()
         for statement in policy["PolicyDocument"]["Statement"]
-        for action in _listed(statement["Action"])
+        for action in listed(statement["Action"])
     ]
     assert given
     assert not [action for action in given if "*" in str(action)]
@@ -139,6 +102,6 @@ def test_the_authorizer_may_only_write_its_log(stack: Synthesised) -> None:
     given = [
         action
         for statement in statements(stack, "ApiAuthorizerRole")
-        for action in _listed(statement["Action"])
+        for action in listed(statement["Action"])
     ]
     assert sorted(map(str, given)) == ["logs:CreateLogStream", "logs:PutLogEvents"]

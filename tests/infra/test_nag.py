@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from infra.settings import DeploySettings
-from infra.stacks import FairlaneStack
-
-from .synthesis import app_and_stack, settings_of
+from .rules import app_with_rules, report
+from .synthesis import settings_of
 
 # isort: split
 # infra comes first: it names the Node that runs the CDK's engine.
-import aws_cdk as cdk
 from aws_cdk import aws_sqs as sqs
-from cdk_nag import AwsSolutionsChecks
-
-
-def app_with_rules(settings: DeploySettings, out: Path) -> tuple[cdk.App, FairlaneStack]:
-    app, stack = app_and_stack(settings, out)
-    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    return app, stack
-
-
-def report(out: Path) -> dict[str, Any]:
-    content = json.loads((out / "validation-report.json").read_text(encoding="utf-8"))
-    (rules,) = [one for one in content["pluginReports"] if one["pluginName"] == "AwsSolutions"]
-    return dict(rules)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from handlers.settings import PREFIX, SettingsError, WorkSettings
-
-from .synthesis import Synthesised, settings_of, synthesise
-from .test_effects import DOMAIN, NAT, SEARCH, rights
-from .test_grants import actions_on
+from tests.infra.grants import DOMAIN, NAT, SEARCH, actions_on, rights
+from tests.infra.synthesis import Synthesised, settings_of, synthesise
 
 LOOKING = ("SmallLane", "BulkLane", "Api")
 

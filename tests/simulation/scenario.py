@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from .faults import Faults
     from .hub import Step
 
+SEEDS: Final = 2000
+"""Runs that all the rules are held against."""
 SKEW: Final = 2.0
 TIMING: Final = Timing(
     small=LaneTiming(heartbeat=1, lease_ttl=4, visibility=12),

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from .mutations import MUTATIONS
-from .scenario import run
-from .test_seeds import SEEDS
+from .scenario import SEEDS, run
 
 if TYPE_CHECKING:
     from .watch import Violation

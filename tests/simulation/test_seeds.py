@@ -8,10 +8,9 @@ import pytest
 
 from handlers.jobs.words.states import EDGES, State
 
-from .scenario import run
+from .scenario import SEEDS, run
 from .trace import render
 
-SEEDS: Final = 2000
 BLOCK: Final = 25
 """Seeds of one test, so that the cores share them."""
 OUT_OF_ATTEMPTS: Final = (State.QUEUED, State.FAILED)

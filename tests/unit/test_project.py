@@ -12,8 +12,7 @@ from typing import Final
 import pytest
 
 from scripts.checks import pins, tree
-
-from ..conftest import NetworkUsed
+from tests.conftest import NetworkUsed
 
 ROOT: Final = Path(__file__).parents[2]
 FILES: Final = tree.tracked(ROOT)
@@ -71,6 +70,64 @@ def test_without_git_the_tree_is_walked(tmp_path: Path) -> None:
     write(tmp_path, "handlers/a.py", "")
     write(tmp_path, ".venv/lib/b.py", "")
     assert tree.tracked(tmp_path) == [Path("handlers/a.py")]
+
+
+# --- where tests lie ---------------------------------------------------------------------------
+
+NO_TEST_OF_ITS_NAME: Final = {
+    "handlers/jobs/words/metrics.py": "names only",
+    "handlers/jobs/words/operation.py": "values without behaviour",
+    "handlers/jobs/words/ports.py": "protocols only; tests/contract holds each adapter to them",
+    "handlers/jobs/words/upload.py": "values without behaviour",
+}
+
+
+def test_nothing_imports_from_a_test() -> None:
+    assert tree.imports_from_tests(ROOT, FILES) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from tests.unit.test_a import b",
+        "from .test_a import b",
+        "from . import test_a",
+        "import tests.unit.test_a as b",
+        "if b:\n    from ..unit.test_a import b",
+    ],
+)
+def test_an_import_from_a_test_is_found(tmp_path: Path, line: str) -> None:
+    name = write(tmp_path, "tests/contract/x.py", f"from tests.support import b\n{line}\n")
+    assert tree.imports_from_tests(tmp_path, [name]) == [f"{name}: imports from test_a"]
+
+
+def test_every_rule_has_a_test_of_its_name() -> None:
+    assert tree.rules_without_test(FILES) == sorted(NO_TEST_OF_ITS_NAME)
+
+
+def test_every_rules_test_is_named_after_a_rule() -> None:
+    assert tree.tests_without_rule(FILES) == []
+
+
+def test_a_rule_without_its_test_and_a_test_without_its_rule_are_found() -> None:
+    files = [
+        Path(name)
+        for name in (
+            "handlers/jobs/__init__.py",
+            "handlers/jobs/words/job.py",
+            "handlers/jobs/words/states.py",
+            "tests/unit/jobs/words/test_job.py",
+            "tests/unit/jobs/words/test_job_counts.py",
+            "tests/unit/jobs/words/test_jobs.py",
+            "tests/unit/jobs/storage/test_states.py",
+            "tests/unit/jobs/test_cases_jobs.py",
+        )
+    ]
+    assert tree.rules_without_test(files) == ["handlers/jobs/words/states.py"]
+    assert tree.tests_without_rule(files) == [
+        "tests/unit/jobs/storage/test_states.py",
+        "tests/unit/jobs/words/test_jobs.py",
+    ]
 
 
 # --- requirements -----------------------------------------------------------------------------

@@ -1,0 +1,204 @@
+"""Dead letters: what becomes of each, by the state of its job (C67)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
+from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle.dead_letters import Fate, read_letter, redrive
+from handlers.jobs.lifecycle.submit import Created, submit
+from handlers.jobs.selection.request import accept, parse
+from handlers.jobs.storage import control_table
+from handlers.jobs.words.job import EndReason, Job, Lane
+from handlers.jobs.words.messages import Message, group_of
+from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Update
+from handlers.testing.world import MemoryWorld, memory_world
+from tests.support.jobs import TENANT, now
+
+if TYPE_CHECKING:
+    from handlers.jobs.lifecycle.dead_letters import Redriven
+
+DEAD = Lane.SMALL
+
+
+def new_job(world: MemoryWorld, field: str = "n", tolerated: int = 100) -> Job:
+    world.records.load(TENANT, {"a": {"n": 1, "version": 1}})
+    body = {
+        "operation": "adjust_number",
+        "subject": "s",
+        "params": {"field": field, "add": 1},
+        "ids": ["a"],
+        "tolerated_failure_percent": tolerated,
+    }
+    request = accept(parse(json.dumps(body)), world.operations, max_ids=10)
+    created = submit(world, TENANT, request)
+    assert isinstance(created, Created)
+    return created.job
+
+
+def die(world: MemoryWorld) -> None:
+    """The queue gives up on the message that is in it."""
+    queue = world.queues[DEAD]
+    world.runtime.sleep(60_000)
+    for stored in queue.snapshot():
+        world.dead_letters[DEAD].accept_dead_letter(stored, world.runtime.now())
+    for delivery in queue.receive(10, 0):
+        queue.delete(delivery.receipt)
+
+
+def run(world: MemoryWorld) -> None:
+    """Run the next message of the lane, and leave it where it is."""
+    [delivery] = world.queues[DEAD].receive(1, 0)
+    on_message(world, delivery, Worker("w"))
+
+
+def redrive_one(world: MemoryWorld) -> Redriven:
+    [delivery] = world.dead_letters[DEAD].receive(1, 0)
+    return redrive(world, world.dead_letters[DEAD], read_letter(world, delivery))
+
+
+def test_c67a_a_failed_job_runs_again_with_fresh_attempts() -> None:
+    world = memory_world()
+    job = new_job(world, field="missing", tolerated=0)
+    run(world)
+    assert now(world, job).state is State.FAILED
+    die(world)
+    assert redrive_one(world).fate is Fate.RETRIED
+    assert not world.dead_letters[DEAD].snapshot()
+    again = now(world, job)
+    assert (again.state, again.attempt, again.end_reason) == (State.QUEUED, 0, None)
+    [sent] = world.queues[DEAD].snapshot()
+    assert sent.group == group_of(TENANT)
+
+
+def test_c67b_a_finished_job_does_nothing() -> None:
+    world = memory_world()
+    job = new_job(world)
+    run(world)
+    die(world)
+    before = world.store.snapshot()
+    assert redrive_one(world).fate is Fate.DROPPED
+    assert not world.dead_letters[DEAD].snapshot()
+    assert world.store.snapshot() == before
+    assert now(world, job).state is State.SUCCEEDED
+
+
+def test_c67c_a_job_whose_subject_has_a_newer_one_is_refused() -> None:
+    world = memory_world()
+    new_job(world, field="missing", tolerated=0)
+    run(world)
+    die(world)
+    newer = new_job(world)
+    before = world.store.snapshot()
+    refused = redrive_one(world)
+    assert refused.fate is Fate.REFUSED
+    assert newer.id in refused.why
+    assert world.store.snapshot() == before
+    assert len(world.dead_letters[DEAD].snapshot()) == 1
+
+
+def test_c25_a_job_that_never_started_says_so_and_runs_once() -> None:
+    world = memory_world()
+    job = new_job(world)
+    die(world)
+    [delivery] = world.dead_letters[DEAD].receive(1, 0)
+    letter = read_letter(world, delivery)
+    assert letter.never_started
+    assert redrive(world, world.dead_letters[DEAD], letter).fate is Fate.RESENT
+    [sent] = world.queues[DEAD].snapshot()
+    assert (sent.body, sent.group) == (delivery.body, group_of(TENANT))
+    run(world)
+    ended = now(world, job)
+    assert (ended.state, ended.attempt) == (State.SUCCEEDED, 1)
+    assert world.records.read(TENANT, ["a"])["a"].fields["n"] == 2
+
+
+@pytest.mark.parametrize(
+    "body", ["{", '{"version":9}', '{"version":1,"job_id":"x","lane":"small"}']
+)
+def test_letters_that_point_nowhere_are_dropped(body: str) -> None:
+    class Broken(Message):
+        @property
+        def body(self) -> str:
+            return body
+
+    world = memory_world()
+    world.dead_letters[DEAD].send([Broken("x", Lane.SMALL, "g")])
+    assert redrive_one(world).fate is Fate.DROPPED
+    assert not world.dead_letters[DEAD].snapshot()
+
+
+def test_a_paused_jobs_letter_is_dropped_and_resuming_sends_a_new_one() -> None:
+    world = memory_world()
+    job = new_job(world)
+    control.pause(world, TENANT, job.id)
+    die(world)
+    assert redrive_one(world).fate is Fate.DROPPED
+    control.resume(world, TENANT, job.id)
+    run(world)
+    assert now(world, job).state is State.SUCCEEDED
+
+
+def test_a_native_redrive_in_the_console_is_harmless() -> None:
+    """The console moves the message back as it is: a failed job stays failed, nothing is stuck."""
+    world = memory_world()
+    job = new_job(world, field="missing", tolerated=0)
+    run(world)
+    die(world)
+    [stored] = world.dead_letters[DEAD].snapshot()
+    world.queues[DEAD].accept_dead_letter(stored, world.runtime.now())
+    run(world)
+    ended = now(world, job)
+    assert (ended.state, ended.end_reason) == (State.FAILED, EndReason.TOO_MANY_FAILED)
+    assert isinstance(new_job(world), Job)
+
+
+def broken_job(world: MemoryWorld) -> Job:
+    job = new_job(world)
+    world.store.transact("break", [Update(control_table.job_key(job.id), set={"params": 7})])
+    return job
+
+
+def test_c12_the_letter_of_a_job_nobody_can_read_is_shown_and_changes_nothing() -> None:
+    world = memory_world()
+    broken_job(world)
+    die(world)
+    before = world.store.snapshot()
+    [delivery] = world.dead_letters[DEAD].receive(1, 0)
+    letter = read_letter(world, delivery)
+    assert letter.job is None
+    assert letter.problem.startswith("undecodable")
+    assert world.store.snapshot() == before
+
+
+def test_c12_redriving_it_ends_the_job_and_frees_its_subject() -> None:
+    world = memory_world()
+    job = broken_job(world)
+    die(world)
+    assert redrive_one(world).fate is Fate.DROPPED
+    assert not world.dead_letters[DEAD].snapshot()
+    item = world.store.get(control_table.job_key(job.id))
+    assert item is not None
+    assert (item["state"], item["end_reason"]) == ("FAILED", "undecodable")
+    assert isinstance(new_job(world), Job)
+
+
+def test_the_letter_of_a_job_that_a_newer_version_runs_stays() -> None:
+    world = memory_world()
+    job = broken_job(world)
+    die(world)
+    lasts = world.runtime.now() + 4000
+    key = control_table.lease_key(TENANT, job.subject)
+    world.store.transact("begin", [Update(key, set={"expires_at": lasts})])
+    before = world.store.snapshot()
+    refused = redrive_one(world)
+    assert refused.fate is Fate.REFUSED
+    assert "lease" in refused.why
+    assert world.store.snapshot() == before
+    assert len(world.dead_letters[DEAD].snapshot()) == 1

@@ -1,0 +1,99 @@
+"""Parked effects are found, put back to work, and are only their tenant's to put back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from handlers.jobs.lifecycle import replay_effects as replaying
+from handlers.jobs.lifecycle.control import NoSuchJob, NotPossible
+from handlers.jobs.lifecycle.replay_effects import (
+    open_effects_of_all,
+    open_effects_of_job,
+    replay_effects,
+    replay_one,
+)
+from handlers.jobs.words.job import Job
+from handlers.jobs.words.states import State
+from handlers.web.views import effects
+from tests.support.jobs import TENANT, now
+from tests.support.sinks import Index, a_world, recover, run_job
+
+if TYPE_CHECKING:
+    from handlers.testing.world import MemoryWorld
+
+
+def parked(count: int = 12) -> tuple[MemoryWorld, Index, Job]:
+    index = Index(failures=10**6)
+    world = a_world(index, max_effect_tries=2)
+    job = run_job(world, count)
+    recover(world, 10)
+    return world, index, now(world, job)
+
+
+def test_what_was_given_up_is_listed_with_the_reason() -> None:
+    world, _, job = parked()
+    for listed in (list(open_effects_of_job(world, job.id)), list(open_effects_of_all(world))):
+        assert {undone.effect.position for undone in listed} == {0, 5, 10}
+        assert all(undone.effect.parked and undone.error == "index: down" for undone in listed)
+        assert all(0 < undone.since <= world.runtime.now() for undone in listed)
+    assert effects(job) == {"open": 0, "done": 0, "parked": 3, "refused": 0}
+
+
+def test_a_replay_ends_the_job() -> None:
+    world, index, job = parked()
+    index.failures = 0
+    again = replay_effects(world, TENANT, job.id)
+    assert isinstance(again, Job)
+    assert (again.state, again.effects_open, again.effects_parked) == (State.SETTLING, 3, 0)
+    assert again.waiting_reason is None
+    recover(world, 2)
+    ended = now(world, job)
+    assert (ended.state, ended.effects_done) == (State.SUCCEEDED, 3)
+    assert len(index.documents) == 12
+    assert list(open_effects_of_all(world)) == []
+    assert effects(ended) == {"open": 0, "done": 3, "parked": 0, "refused": 0}
+
+
+def test_a_replay_that_fails_again_is_parked_again_after_as_many_tries() -> None:
+    world, _, job = parked(4)
+    assert isinstance(replay_effects(world, TENANT, job.id), Job)
+    recover(world, 1)
+    assert now(world, job).effects_open == 1
+    recover(world, 5)
+    assert now(world, job).effects_parked == 1
+
+
+def test_one_call_puts_back_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replaying, "MAX_REPLAYED", 2)
+    world, _, job = parked()
+    first = replay_effects(world, TENANT, job.id)
+    assert isinstance(first, Job)
+    assert (first.effects_open, first.effects_parked) == (2, 1)
+    second = replay_effects(world, TENANT, job.id)
+    assert isinstance(second, Job)
+    assert second.effects_parked == 0
+
+
+def test_nothing_parked_is_said_and_other_tenants_have_no_such_job() -> None:
+    world, _, job = parked()
+    assert isinstance(replay_effects(world, "another", job.id), NoSuchJob)
+    assert isinstance(replay_effects(world, TENANT, "0" * 32), NoSuchJob)
+    assert isinstance(replay_effects(world, TENANT, job.id), Job)
+    refused = replay_effects(world, TENANT, job.id)
+    assert isinstance(refused, NotPossible)
+    assert refused.why == "none of its effects is parked"
+
+
+def test_two_at_once_count_it_once() -> None:
+    world, _, job = parked(4)
+    [undone] = open_effects_of_job(world, job.id)
+    assert [replay_one(world, undone.effect) for _ in range(2)] == [True, False]
+    assert now(world, job).effects_open == 1
+
+
+def test_a_job_without_effects_says_nothing_of_them() -> None:
+    _, _, job = parked(4)
+    plain = job.model_copy(update={"effects_parked": 0})
+    assert effects(plain) is None

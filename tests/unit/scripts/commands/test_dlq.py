@@ -1,0 +1,145 @@
+"""``fairlane dlq``: every dead letter is shown with its job, and settled without the others."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from fairlane_client.commands.app import app
+from handlers.jobs.lifecycle.dead_letters import read_letter
+from handlers.jobs.storage import control_table
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Update
+from handlers.testing.world import MemoryWorld, memory_world
+from scripts.commands import dlq
+from tests.support.jobs import TENANT, fill, new_job, run_next
+
+if TYPE_CHECKING:
+    from handlers.jobs.lifecycle.dead_letters import Letter
+    from handlers.jobs.words.ports import Delivery
+
+DEAD = Lane.SMALL
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> MemoryWorld:
+    world = memory_world()
+    here = SimpleNamespace(world=world, dead_letters=world.dead_letters)
+    monkeypatch.setattr(dlq, "deployment", lambda *_: here)
+    return world
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["dlq", *arguments])
+
+
+def shown(result: Result, status: int = 0) -> dict[str, dict[str, Any]]:
+    """Its rows by job."""
+    assert result.exit_code == status, result.output
+    [rows] = json.loads(result.stdout).values()
+    return {row["job"]: row for row in rows}
+
+
+def dead(world: MemoryWorld, subject: str, **more: object) -> Job:
+    """A job whose message the queue has given up on, after one delivery if it has params."""
+    job = new_job(world, fill(world, 1), subject, **more)
+    [stored] = world.queues[DEAD].snapshot()
+    if more:
+        run_next(world, DEAD)
+    else:
+        [delivery] = world.queues[DEAD].receive(1, 0)
+        world.queues[DEAD].delete(delivery.receipt)
+    world.dead_letters[DEAD].accept_dead_letter(stored, world.runtime.now())
+    return job
+
+
+def failed(world: MemoryWorld, subject: str) -> Job:
+    params = {"field": "missing", "add": 1}
+    return dead(world, subject, params=params, tolerated_failure_percent=0)
+
+
+def broken(world: MemoryWorld, subject: str) -> Job:
+    job = dead(world, subject)
+    world.store.transact("break", [Update(control_table.job_key(job.id), set={"params": 7})])
+    return job
+
+
+def state(world: MemoryWorld, job: Job) -> State:
+    found = read_job(world, job.id)
+    assert found is not None
+    return found.state
+
+
+def visible(world: MemoryWorld) -> int:
+    return world.dead_letters[DEAD].depth().waiting
+
+
+def test_letters_are_listed_with_their_jobs_and_nothing_changes(world: MemoryWorld) -> None:
+    ran, never, unreadable = failed(world, "a"), dead(world, "b"), broken(world, "c")
+    before = world.store.snapshot()
+    rows = shown(invoke("list", "--json"))
+    assert (rows[ran.id]["state"], rows[ran.id]["reason"]) == ("FAILED", "too_many_failed")
+    assert (rows[ran.id]["tenant"], rows[ran.id]["never_started"]) == (TENANT, "")
+    assert (rows[never.id]["state"], rows[never.id]["never_started"]) == ("QUEUED", "yes")
+    assert rows[unreadable.id]["problem"].startswith("undecodable")
+    assert visible(world) == len(rows) == 3
+    assert world.store.snapshot() == before
+
+
+def test_one_jobs_letters_are_settled_and_the_others_stay(world: MemoryWorld) -> None:
+    ran, never = failed(world, "a"), dead(world, "b")
+    rows = shown(invoke("redrive", "--job", ran.id, "--json"))
+    assert {job: row["fate"] for job, row in rows.items()} == {ran.id: "retried"}
+    assert state(world, ran) is State.QUEUED
+    assert visible(world) == 1
+    assert [*shown(invoke("list", "--json"))] == [never.id]
+
+
+def test_what_is_refused_stays_and_the_exit_status_says_so(world: MemoryWorld) -> None:
+    ran, never = failed(world, "a"), dead(world, "b")
+    newer = new_job(world, fill(world, 1), "a")
+    rows = shown(invoke("redrive", "--json"), status=1)
+    assert {job: row["fate"] for job, row in rows.items()} == {
+        ran.id: "refused",
+        never.id: "resent",
+    }
+    assert newer.id in rows[ran.id]["why"]
+    assert [*shown(invoke("list", "--json"))] == [ran.id]
+
+
+def test_a_letter_that_cannot_be_settled_keeps_no_other(world: MemoryWorld) -> None:
+    ran, never = failed(world, "a"), dead(world, "b")
+    lease = control_table.lease_key(TENANT, "a")
+    world.store.transact("break", [Update(lease, set={"fence": "none"})])
+    rows = shown(invoke("redrive", "--json"), status=1)
+    assert {job: row["fate"] for job, row in rows.items()} == {
+        ran.id: "refused",
+        never.id: "resent",
+    }
+    assert [*shown(invoke("list", "--json"))] == [ran.id]
+
+
+def test_letters_that_became_visible_meanwhile_are_shown_all_the_same(
+    world: MemoryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many letters that looking at them takes longer than the first one is hidden."""
+
+    def slow(world: MemoryWorld, delivery: Delivery) -> Letter:
+        world.runtime.sleep((dlq.LOOKING + 1) * 1000)
+        return read_letter(world, delivery)
+
+    monkeypatch.setattr(dlq, "read_letter", slow)
+    job = dead(world, "a")
+    [stored] = world.dead_letters[DEAD].snapshot()
+    world.dead_letters[Lane.BULK].accept_dead_letter(stored, world.runtime.now())
+    assert [*shown(invoke("list", "--json"))] == [job.id]
+
+
+def test_no_letters_is_said(world: MemoryWorld) -> None:
+    assert invoke("list").stdout == invoke("redrive").stdout == "no dead letters\n"

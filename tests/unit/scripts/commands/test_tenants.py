@@ -1,0 +1,80 @@
+"""``fairlane tenants``: limits shown, set and taken back; bad ones are refused before anything."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from fairlane_client.commands.app import app
+from handlers.jobs.transitions.quotas import usage
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.limits import Limits
+from handlers.testing.world import MemoryWorld, memory_world
+from scripts.commands import tenants
+from tests.support.jobs import TENANT, create, fill
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> MemoryWorld:
+    world = memory_world(limits=Limits(tenant_slots_small=1))
+    monkeypatch.setattr(tenants, "deployment", lambda *_: SimpleNamespace(world=world))
+    return world
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["tenants", arguments[0], "--tenant", TENANT, *arguments[1:]])
+
+
+def test_limits_are_set_and_held_jobs_admitted_at_once(world: MemoryWorld) -> None:
+    ids = fill(world, 1)
+    for number in range(3):
+        world.runtime.sleep(1)
+        create(world, ids, f"s{number}")
+    result = invoke("set", "--small", "2", "--max-active", "7", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == {
+        "tenant": TENANT,
+        "lanes": {
+            "small": {"count": 2, "held": 1, "limit": 2, "own": True},
+            "bulk": {"count": 0, "held": 0, "limit": 2, "own": False},
+        },
+        "active": {"count": 3, "limit": 7, "own": True},
+    }
+
+
+def test_a_limit_is_taken_back(world: MemoryWorld) -> None:
+    invoke("set", "--small", "9", "--bulk", "9", "--max-active", "9")
+    invoke("set", "--small", "default", "--max-active", "default")
+    seen = usage(world, TENANT)
+    assert (seen.lanes[Lane.SMALL].own, seen.lanes[Lane.BULK].own, seen.active.own) == (
+        False,
+        True,
+        False,
+    )
+
+
+def test_showing_changes_nothing(world: MemoryWorld) -> None:
+    before = world.store.snapshot()
+    result = invoke("show")
+    assert result.exit_code == 0
+    assert "the deployment's" in result.stdout
+    assert world.store.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--small", "0"], ["--small", "-1"], ["--bulk", "two"], ["--max-active", "1.5"]],
+)
+def test_what_is_no_limit_is_refused(world: MemoryWorld, arguments: list[str]) -> None:
+    before = world.store.snapshot()
+    assert invoke("set", *arguments).exit_code == 2
+    assert world.store.snapshot() == before
+
+
+def test_a_tenant_that_cannot_be_is_refused(world: MemoryWorld) -> None:
+    result = CliRunner().invoke(app, ["tenants", "show", "--tenant", "a\nb"])
+    assert result.exit_code == 2
+    assert not world.store.snapshot()
