@@ -116,8 +116,9 @@ def minutes(world: MemoryWorld, limit: int = 60) -> None:
 
 
 def begin(world: MemoryWorld, job: Job, worker: str = "w1") -> Job:
-    """Begin an attempt; of a running job once its lease has expired."""
+    """A worker begins an attempt, and is not heard of again; of a running job once its lease has
+    expired."""
     lease = read_lease(world, job) if job.state is State.RUNNING else None
-    transaction = begin_attempt(world, job, worker=worker, receipt="r", expired=lease).transaction
-    write(world, transaction)
-    return now(world, job)
+    transition = begin_attempt(world, job, worker=worker, receipt="r", expired=lease)
+    write(world, transition.transaction)
+    return transition.after

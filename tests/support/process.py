@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from handlers.jobs.words.errors import OutcomeUnknown
 from handlers.testing.job_store import MemoryStore
 from handlers.testing.record_store import MemoryRecordStore
 
@@ -59,7 +60,7 @@ def process(world: MemoryWorld) -> tuple[MemoryWorld, ProcessStore]:
     return replace(world, store=store, records=MemoryRecordStore(store)), store
 
 
-def nth(number: int, action: str, act: Callable[[], None]) -> Callable[[str], None]:
+def nth(number: int, action: str, act: Callable[[], object]) -> Callable[[str], None]:
     """Do something at the n-th transaction of this name."""
     seen = 0
 
@@ -75,3 +76,8 @@ def nth(number: int, action: str, act: Callable[[], None]) -> Callable[[str], No
 
 def die() -> None:
     raise Killed
+
+
+def lose() -> None:
+    """The reply of what was just written."""
+    raise OutcomeUnknown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,22 +14,21 @@ from handlers.jobs.execution.id_list import write_id_list
 from handlers.jobs.lifecycle import control
 from handlers.jobs.storage.control_table import read_lease
 from handlers.jobs.transitions.attempt import begin_attempt
-from handlers.jobs.words.errors import OutcomeUnknown, Transient
+from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.limits import PAYLOAD_BLOCK, Limits
 from handlers.jobs.words.states import State
-from handlers.testing.job_store import MemoryStore
 from handlers.testing.payload_store import MemoryPayloadStore
 from handlers.testing.uploads import MemoryUploadStore
 from handlers.testing.world import MemoryWorld
 from tests.support.jobs import TENANT, fill, now, prices, run_next
+from tests.support.process import lose, nth, process
 from tests.support.selections import GROUP, grouped, jsonl, made, nothing_left, upload
 from tests.support.walks import walking_world
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from handlers.jobs.words.writes import Write
 
 BLOCKS = 4
 PADDED = PAYLOAD_BLOCK // 20
@@ -214,31 +213,14 @@ def test_a_file_that_cannot_be_read_for_a_while_is_read_later() -> None:
     assert done(world, job, ids)
 
 
-@dataclass
-class _Lossy(MemoryStore):
-    """Loses the reply of one action, once it was carried out."""
-
-    inner: MemoryStore
-    action: str
-    lost: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.__dict__ |= self.inner.__dict__
-
-    def transact(self, action: str, writes: Sequence[Write]) -> None:
-        super().transact(action, writes)
-        if action == self.action and not self.lost:
-            self.lost.append(action)
-            raise OutcomeUnknown(action)
-
-
 @pytest.mark.parametrize("action", ["list_written", "commit_chunk"])
 def test_a_lost_reply_is_settled_by_reading(action: str) -> None:
     world = walking_world()
     job, ids = large(world)
-    store = _Lossy(world.store, action)
-    run_next(replace(world, store=store), Lane.BULK)
-    assert store.lost == [action]
+    here, store = process(world)
+    store.after = nth(1, action, lose)
+    run_next(here, Lane.BULK)
+    assert store.times(action) == 1
     assert done(world, job, ids)
 
 
@@ -246,9 +228,10 @@ def test_a_lost_reply_at_the_end_of_a_live_walk_is_settled_by_reading() -> None:
     world = walking_world()
     ids = grouped(world, 30)
     job = made(world, query=GROUP)
-    store = _Lossy(world.store, "total_known")
-    run_next(replace(world, store=store), Lane.BULK)
-    assert store.lost
+    here, store = process(world)
+    store.after = nth(1, "total_known", lose)
+    run_next(here, Lane.BULK)
+    assert store.times("total_known") == 1
     assert done(world, job, ids)
 
 

@@ -4,8 +4,7 @@ no run of recovery comes between."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -16,38 +15,20 @@ from handlers.jobs.lifecycle import control, submit
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.submit import Created
 from handlers.jobs.storage import control_table
-from handlers.jobs.storage.transaction import execute
-from handlers.jobs.transitions.attempt import begin_attempt
-from handlers.jobs.words.errors import OutcomeUnknown
 from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import ms
 from handlers.jobs.words.writes import Update
-from handlers.testing.job_store import MemoryStore
-from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import SHORT, MemoryWorld, memory_world
-from tests.support.jobs import TENANT, fill, new_job, now, run_next
+from tests.support.jobs import TENANT, begin, fill, new_job, now, run_next
+from tests.support.process import lose, nth, process
 from tests.support.quotas import ask, made, world_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from handlers.jobs.words.ports import Store
-    from handlers.jobs.words.writes import Write
 
 ONE: Final = Limits(tenant_slots_small=1, tenant_slots_bulk=1, small_max_items=10, chunk_size=10)
 LOST: Final = ms(SHORT.bulk.lease_ttl + SHORT.bulk.visibility)
 """After it recovery finds a dead worker's lease."""
 Way = Callable[[MemoryWorld, Job], None]
-
-
-def begun(world: MemoryWorld, job: Job) -> Job:
-    """A worker begins it and is not heard of again."""
-    transition = begin_attempt(world, job, worker="dies", receipt="r", expired=None)
-    transaction, after = transition.transaction, transition.after
-    execute(world, transaction)
-    return after
 
 
 def change(world: MemoryWorld, job: Job, **attributes: object) -> None:
@@ -69,17 +50,8 @@ def until_left(world: MemoryWorld, job: Job) -> None:
 
 def beside(world: MemoryWorld, lane: Lane, act_: Callable[[], object]) -> None:
     """Serve the job's message; ``act_`` happens before its first chunk is committed."""
-
-    class Meddled(MemoryStore):
-        def transact(self, action: str, writes: Sequence[Write]) -> None:
-            if action == "commit_chunk" and waiting:
-                waiting.pop()()
-            world.store.transact(action, writes)
-
-    waiting = [act_]
-    store = Meddled()
-    store._items, store._lock = world.store._items, world.store._lock
-    here = replace(world, store=store, records=MemoryRecordStore(store))
+    here, store = process(world)
+    store.before = nth(1, "commit_chunk", act_)
     [delivery] = world.queues[lane].receive(1, 0)
     apply_decision(world.queues[lane], delivery, on_message(here, delivery, Worker("w")))
 
@@ -110,7 +82,7 @@ def is_paused_while_it_runs(world: MemoryWorld, job: Job) -> None:
 def _asked_when_its_worker_is_dead(
     world: MemoryWorld, job: Job, ask_: Callable[[MemoryWorld, str, str], object]
 ) -> None:
-    begun(world, job)
+    begin(world, job)
     ask_(world, TENANT, job.id)
     world.runtime.sleep(LOST)
 
@@ -136,14 +108,14 @@ def is_cancelled_by_recovery(world: MemoryWorld, job: Job) -> None:
 
 
 def is_out_of_attempts(world: MemoryWorld, job: Job) -> None:
-    begun(world, job)
+    begin(world, job)
     change(world, job, attempt=SHORT.bulk.max_attempts)
     world.runtime.sleep(LOST)
     until_left(world, job)
 
 
 def is_superseded(world: MemoryWorld, job: Job) -> None:
-    begun(world, job)
+    begin(world, job)
     key = control_table.lease_key(job.tenant, job.subject)
     world.store.transact("supersede", [Update(key, set={"job_id": "another"})])
     run_next(world, job.lane)
@@ -155,7 +127,7 @@ def is_buried_by_its_message(world: MemoryWorld, job: Job) -> None:
 
 
 def is_buried_by_recovery(world: MemoryWorld, job: Job) -> None:
-    change(world, begun(world, job), params=7)
+    change(world, begin(world, job), params=7)
     world.runtime.sleep(LOST)
     until_left(world, job)
 
@@ -208,7 +180,7 @@ def test_a_promoted_job_leaves_its_slot_of_the_small_lane() -> None:
 def test_a_takeover_by_a_job_of_another_lane_leaves_the_dead_ones_slot(*, full: bool) -> None:
     """full: the new job is held itself, for want of a slot in its own lane."""
     world = world_of(ONE)
-    dead = begun(world, made(world, "s", Lane.BULK))
+    dead = begin(world, made(world, "s", Lane.BULK))
     waits = made(world, "waits", Lane.BULK)
     if full:
         made(world, "other")
@@ -222,7 +194,7 @@ def test_a_takeover_by_a_job_of_another_lane_leaves_the_dead_ones_slot(*, full: 
 
 def test_a_takeover_by_a_job_of_the_same_lane_takes_the_dead_ones_slot() -> None:
     world = world_of(ONE)
-    begun(world, made(world, "s"))
+    begin(world, made(world, "s"))
     waits = made(world, "waits")
     world.runtime.sleep(LOST + ms(SHORT.takeover_grace))
     outcome = ask(world, "s")
@@ -239,19 +211,9 @@ def test_a_takeover_by_a_job_of_the_same_lane_takes_the_dead_ones_slot() -> None
 
 def freed_in_between(world: MemoryWorld, action: str) -> MemoryWorld:
     """The job in flight ends between the two tries of a write: with a slot, and held."""
-
-    class Meddled(MemoryStore):
-        def transact(self, did: str, writes: Sequence[Write]) -> None:
-            if did == action:
-                tries.append(did)
-                if len(tries) == 2:
-                    run_next(world)
-            world.store.transact(did, writes)
-
-    tries: list[str] = []
-    store = Meddled()
-    store._items, store._lock = world.store._items, world.store._lock
-    return replace(world, store=store)
+    here, store = process(world)
+    store.before = nth(2, action, lambda: run_next(world))
+    return here
 
 
 def test_a_job_that_is_held_while_the_slot_becomes_free_is_admitted() -> None:
@@ -290,22 +252,19 @@ def test_an_admission_whose_reply_is_lost_and_whose_job_cannot_be_read_is_nobody
 ) -> None:
     """A newer version has begun it meanwhile."""
 
-    class Lossy(MemoryStore):
-        def transact(self, action: str, writes: Sequence[Write]) -> None:
-            within.transact(action, writes)
-            if action == "admit":
-                [job] = [each.key for each in writes if each.key.sk == "JOB"]
-                spoil = Update(job, set={"labels": "what a newer version makes of them"})
-                world.store.transact("begun", [spoil])
-                raise OutcomeUnknown
+    def begun_by_a_newer_version() -> None:
+        newest = max((key for key in world.store.snapshot() if key.sk == "JOB"), key=lambda k: k.pk)
+        spoil = Update(newest, set={"labels": "what a newer version makes of them"})
+        world.store.transact("begun", [spoil])
+        lose()
 
     world = world_of(ONE)
     first = made(world, "first")
     own = by == "whoever was held"
-    within: Store = freed_in_between(world, "create").store if own else world.store
-    store = Lossy()
-    store._items, store._lock = world.store._items, world.store._lock
-    here = replace(world, store=store)
+    here, store = process(world)
+    if own:
+        store.before = nth(2, "create", lambda: run_next(world))
+    store.after = nth(1, "admit", begun_by_a_newer_version)
     if own:
         assert isinstance(ask(here, "late"), Created)
     else:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,20 +12,14 @@ from handlers.jobs.lifecycle.control import Answer, NoSuchJob, NotPossible
 from handlers.jobs.lifecycle.submit import Busy, Created
 from handlers.jobs.storage import control_table
 from handlers.jobs.transitions.attempt import begin_attempt
-from handlers.jobs.words.errors import OutcomeUnknown, Transient
+from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.job import EndReason, Job, Lane, Waiting
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
-from handlers.testing.job_store import MemoryStore
-from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import MemoryWorld, memory_world
 from tests.support.jobs import TENANT, create, fill, new_job, now, prices, receive, run_next
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from handlers.jobs.words.writes import Write
+from tests.support.process import lose, nth, process
 
 Verb = Callable[[MemoryWorld, str, str], Answer]
 VERBS: dict[str, Verb] = {
@@ -187,20 +180,6 @@ def test_c67_a_retry_of_a_job_whose_subject_moved_on_touches_nothing() -> None:
     assert world.store.snapshot() == before
 
 
-class Losing(MemoryStore):
-    """Loses the reply of each of the named transactions once."""
-
-    def __init__(self, *names: str) -> None:
-        super().__init__()
-        self.names = set(names)
-
-    def transact(self, action: str, writes: Sequence[Write]) -> None:
-        super().transact(action, writes)
-        if action in self.names:
-            self.names.remove(action)
-            raise OutcomeUnknown
-
-
 @pytest.mark.parametrize(
     ("state", "verb", "action"),
     [
@@ -213,13 +192,12 @@ class Losing(MemoryStore):
     ],
 )
 def test_a_lost_reply_is_not_a_refusal(state: State, verb: str, action: str) -> None:
-    made = memory_world()
-    store = Losing()
-    world = replace(made, store=store, records=MemoryRecordStore(store))
+    world, store = process(memory_world())
     job = job_in(world, state)
-    store.names.add(action)
+    before = store.times(action)
+    store.after = nth(1, action, lose)
     answer = VERBS[verb](world, TENANT, job.id)
-    assert store.names == set()
+    assert store.times(action) == before + 1
     assert isinstance(answer, Job)
     assert answer.state is now(world, job).state is TABLE[state][verb]
     slots = world.store.get(control_table.slots_key(TENANT, Lane.SMALL)) or {}
@@ -228,26 +206,19 @@ def test_a_lost_reply_is_not_a_refusal(state: State, verb: str, action: str) -> 
 
 
 def test_a_job_that_never_holds_still_is_given_up_with_nothing_done() -> None:
-    made = memory_world()
-    store = Moving()
-    world = replace(made, store=store, records=MemoryRecordStore(store))
+    world = memory_world()
     job = job_in(world, State.QUEUED)
-    store.job = job
+    moved = Update(control_table.job_key(job.id), add={"attempt": 1})
+    here, store = process(world)
+
+    def moving(action: str) -> None:
+        if action.startswith("end_"):
+            world.store.transact("moved", [moved])
+
+    store.before = moving
     with pytest.raises(Transient):
-        control.cancel(world, TENANT, job.id)
+        control.cancel(here, TENANT, job.id)
     assert now(world, job).state is State.QUEUED
-
-
-class Moving(MemoryStore):
-    """Raises the job's attempt before every transaction that ends it."""
-
-    job: Job | None = None
-
-    def transact(self, action: str, writes: Sequence[Write]) -> None:
-        if self.job and action.startswith("end_"):
-            moved = Update(control_table.job_key(self.job.id), add={"attempt": 1})
-            super().transact("moved", [moved])
-        super().transact(action, writes)
 
 
 def test_cancel_pause_resume_and_retry() -> None:

@@ -22,16 +22,13 @@ from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import ms
 from handlers.jobs.words.writes import Index, Update
-from handlers.testing.job_store import MemoryStore
-from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import SHORT, MemoryWorld, memory_world
-from tests.support.jobs import TENANT, create, fill, new_job, now, receive, run_next, write
+from tests.support.jobs import TENANT, begin, create, fill, new_job, now, receive, run_next, write
+from tests.support.process import Killed, die, nth, process
 from tests.support.quotas import LIMITS, counts, made, world_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from handlers.jobs.words.writes import Item, Key, Write
+    from handlers.jobs.words.writes import Item, Key
 
 SMALL: Final = Lane.SMALL
 NEWER: Final = {"waiting_reason": "a reason of a newer version"}
@@ -52,23 +49,9 @@ def lease(world: MemoryWorld, job: Job) -> Item:
     return world.store.get(control_table.lease_key(job.tenant, job.subject)) or {}
 
 
-def begun(world: MemoryWorld, job: Job, worker: str = "newer", expired: Item | None = None) -> Job:
-    """As a worker begins it."""
-    transition = begin_attempt(
-        world,
-        job,
-        worker=worker,
-        receipt="r",
-        expired=None if expired is None else control_table.lease_of(expired),
-    )
-    transaction, after = transition.transaction, transition.after
-    write(world, transaction)
-    return after
-
-
 def running(world: MemoryWorld) -> Job:
     """A job that a newer version runs, and nobody else can read."""
-    job = begun(world, new_job(world, fill(world, 1)))
+    job = begin(world, new_job(world, fill(world, 1)), "newer")
     change(world, control_table.job_key(job.id), **NEWER)
     return job
 
@@ -146,64 +129,45 @@ def test_recovery_leaves_a_lease_that_has_not_expired() -> None:
 # --- between the look and the burial ----------------------------------------------------------
 
 
-class Meddled(MemoryStore):
-    """Somebody else is faster than the write of one kind."""
-
-    before: str
-    meddle: Callable[[], object] | None = None
-
-    def transact(self, action: str, writes: Sequence[Write]) -> None:
-        if action == self.before and self.meddle is not None:
-            meddle, self.meddle = self.meddle, None
-            meddle()
-        super().transact(action, writes)
-
-
-def meddled(before: str) -> tuple[MemoryWorld, Meddled]:
-    store = Meddled()
-    store.before = before
-    return replace(memory_world(), store=store, records=MemoryRecordStore(store)), store
-
-
 def test_a_job_that_a_newer_version_resumes_meanwhile_is_not_buried() -> None:
     """The state is the same before and after; the fence is not."""
-    world, store = meddled("bury")
+    world, store = process(memory_world())
     job = running(world)
     expire(world)
     readable = job.model_copy(update={"waiting_reason": None})
-    store.meddle = lambda: begun(world, readable, "next", lease(world, job))
+    store.before = nth(1, "bury", lambda: begin(world, readable, "next"))
     assert isinstance(run_next(world, SMALL), KeepMessage)
     assert raw(world, job)["state"] == State.RUNNING
     assert (lease(world, job)["job_id"], lease(world, job)["fence"]) == (job.id, job.fence + 1)
 
 
 def test_a_job_without_a_fence_that_can_be_read_is_not_buried_either() -> None:
-    world, store = meddled("bury")
-    job = begun(world, new_job(world, fill(world, 1)))
+    world, store = process(memory_world())
+    job = begin(world, new_job(world, fill(world, 1)), "newer")
     key = control_table.job_key(job.id)
     change(world, key, "fence")
     expire(world)
-    store.meddle = lambda: change(world, key, fence=job.fence + 1)
+    store.before = nth(1, "bury", lambda: change(world, key, fence=job.fence + 1))
     assert end_undecodable(world, job.id, raw(world, job), "no fence") is UndecodableResult.MOVED
     assert raw(world, job)["state"] == State.RUNNING
 
 
 def test_a_beat_that_arrives_late_keeps_the_job() -> None:
-    world, store = meddled("bury")
+    world, store = process(memory_world())
     job = running(world)
     expire(world)
-    store.meddle = lambda: write(world, renew_lease(world, job))
+    store.before = nth(1, "bury", lambda: write(world, renew_lease(world, job)))
     assert isinstance(run_next(world, SMALL), KeepMessage)
     assert raw(world, job)["state"] == State.RUNNING
 
 
 def test_a_held_job_that_is_admitted_meanwhile_keeps_the_slot_it_was_given() -> None:
     """State and fence are the same before and after; what the counters hold for it is not."""
-    world, store = meddled("bury")
+    world, store = process(memory_world())
     world = replace(world, limits=world.limits.model_copy(update={"tenant_slots_small": 1}))
     first, waits = (new_job(world, ["a"], subject) for subject in ("first", "waits"))
     as_read = {**raw(world, waits), **NEWER_LABELS}
-    store.meddle = lambda: control.cancel(world, TENANT, first.id)
+    store.before = nth(1, "bury", lambda: control.cancel(world, TENANT, first.id))
     assert (
         end_undecodable(world, waits.id, as_read, "of a newer version") is UndecodableResult.MOVED
     )
@@ -224,19 +188,11 @@ def test_a_subject_that_a_retry_took_again_meanwhile_is_not_freed() -> None:
     assert lease(world, job)["job_id"] == job.id
 
 
-class Dies(Exception):
-    """The process is gone."""
-
-
 def test_a_job_whose_burial_was_cut_short_can_be_retried() -> None:
-    world, store = meddled("release")
-
-    def die() -> None:
-        raise Dies
-
-    store.meddle = die
+    world, store = process(memory_world())
+    store.before = nth(1, "release", die)
     job = new_job(world, fill(world, 1))
-    with pytest.raises(Dies):
+    with pytest.raises(Killed):
         end_undecodable(world, job.id, {**raw(world, job), **NEWER_LABELS}, "of a newer version")
     assert (now(world, job).state, lease(world, job)["job_id"]) == (State.FAILED, job.id)
     assert isinstance(control.retry(world, TENANT, job.id), Job)
@@ -244,19 +200,12 @@ def test_a_job_whose_burial_was_cut_short_can_be_retried() -> None:
 
 
 def test_a_job_whose_burial_was_cut_short_while_it_was_paused_is_paused() -> None:
-    world, store = meddled("bury")
-
-    def die() -> None:
-        raise Dies
-
-    def die_at_the_second() -> None:
-        store.meddle = die
-
-    store.meddle = die_at_the_second
-    job = begun(world, new_job(world, fill(world, 1)))
+    world, store = process(memory_world())
+    store.before = nth(2, "bury", die)
+    job = begin(world, new_job(world, fill(world, 1)), "newer")
     control.pause(world, TENANT, job.id)
     expire(world)
-    with pytest.raises(Dies):
+    with pytest.raises(Killed):
         end_undecodable(world, job.id, {**raw(world, job), **NEWER_LABELS}, "of a newer version")
     assert now(world, job).state is State.PAUSED
     assert lease(world, job)["job_id"] == job.id
@@ -282,7 +231,7 @@ def test_a_lease_whose_expiry_cannot_be_read_counts_until_recovery_would_look() 
 @pytest.mark.parametrize("broken", ["fence", "expires_at"])
 def test_a_job_whose_lease_cannot_be_read_lets_go_of_its_subject(by: str, broken: str) -> None:
     world = memory_world()
-    job = begun(world, new_job(world, fill(world, 1)))
+    job = begin(world, new_job(world, fill(world, 1)), "newer")
     change(world, control_table.lease_key(job.tenant, job.subject), **{broken: "broken"})
     world.runtime.sleep(ms(SHORT.small.lease_ttl + SHORT.small.visibility))
     if by == "recovery":

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,12 +15,11 @@ from handlers.jobs.words.event import EventType
 from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.messages import message_for
 from handlers.jobs.words.writes import Update
-from handlers.testing.job_store import MemoryStore
 from tests.support.jobs import TENANT, run_next
 from tests.support.listeners import HOOK, Ear, new_job, recover, rows, world_of
+from tests.support.process import Killed, die, nth, process
 
 if TYPE_CHECKING:
-    from handlers.jobs.words.writes import Write
     from handlers.testing.world import MemoryWorld
 
 
@@ -112,18 +109,11 @@ def test_a_burial_in_two_steps_is_told_once_with_its_last() -> None:
     world = world_of(bus=bus)
     job = new_job(world)
     damaged(world, job, params=7, state="PAUSING")
-
-    class Dies(MemoryStore):
-        def transact(self, action: str, writes: Sequence[Write]) -> None:
-            world.store.transact(action, writes)
-            if action == "bury":
-                raise SystemExit
-
-    dying = Dies()
-    dying._items, dying._lock = world.store._items, world.store._lock
+    dying, store = process(world)
+    store.after = nth(1, "bury", die)
     [delivery] = world.queues[Lane.SMALL].receive(1, 0)
-    with pytest.raises(SystemExit):
-        on_message(replace(world, store=dying), delivery, Worker("dies"))
+    with pytest.raises(Killed):
+        on_message(dying, delivery, Worker("dies"))
     assert bus.said == ["created"]
     on_message(world, delivery, Worker("w"))
     assert [told["state"] for told in ended_of(bus)] == ["CANCELLED"]

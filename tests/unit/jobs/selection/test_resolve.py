@@ -20,9 +20,9 @@ from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.ports import Match, Matches
 from handlers.jobs.words.states import State
 from handlers.jobs.words.upload import Format, UploadForm
-from handlers.testing.job_store import MemoryStore
 from handlers.testing.record_query import MemoryRecordQuery
 from tests.support.jobs import TENANT, fill, now, prices, run_next
+from tests.support.process import process
 from tests.support.selections import GROUP, JSONL, ask, grouped, jsonl, made, nothing_left, upload
 from tests.support.walks import walking_world
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from handlers.jobs.words.filters import Filter
-    from handlers.jobs.words.writes import Write
 
 PRICED = {"all": [{"field": "price", "op": "eq", "value": 10}]}
 
@@ -329,7 +328,14 @@ def test_a_finished_live_walk_does_not_begin_again_when_its_end_was_not_written(
     world = walking_world(limits=Limits(chunk_size=10))
     grouped(world, 25)
     job = made(world, query=GROUP, traversal="live")
-    run_next(replace(world, store=_NoEnd(world.store)), Lane.BULK)
+    here, store = process(world)
+
+    def down(action: str) -> None:
+        if action.startswith("end_"):
+            raise Transient(action)
+
+    store.before = down
+    run_next(here, Lane.BULK)
     left = now(world, job)
     assert (left.state, left.total, left.position) == (State.RUNNING, 25, 25)
     world.records.load(TENANT, {"z-late": {"price": 10, "group": "g", "version": 1}})
@@ -338,18 +344,6 @@ def test_a_finished_live_walk_does_not_begin_again_when_its_end_was_not_written(
     ended = now(world, job)
     assert (ended.state, ended.total, ended.succeeded) == (State.SUCCEEDED, 25, 25)
     assert prices(world, ["z-late"]) == {10}
-
-
-class _NoEnd(MemoryStore):
-    """The same store, which takes everything but the end of a job."""
-
-    def __init__(self, inner: MemoryStore) -> None:
-        self.__dict__ = inner.__dict__
-
-    def transact(self, action: str, writes: Sequence[Write]) -> None:
-        if action.startswith("end_"):
-            raise Transient(action)
-        super().transact(action, writes)
 
 
 def test_cancel_and_retry_of_a_live_walk() -> None:
