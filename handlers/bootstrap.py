@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import boto3
 
-from .aws.clients import config
+from .aws.clients import config, s3_config
 from .aws.job_store import DynamoStore
 from .aws.lane_queue import SqsLaneQueue
-from .aws.lazy import LazyListener, LazyQuery, LazySink
+from .aws.lazy import lazily
 from .aws.record_store import DynamoRecordStore
 from .aws.runtime import SystemRuntime
 from .jobs.words.event import ADDRESS, EVENT_BUS
@@ -26,7 +26,7 @@ from .settings import WorkSettings
 from .telemetry import EmfTelemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from mypy_boto3_dynamodb import DynamoDBClient
     from opensearchpy import OpenSearch
@@ -38,9 +38,7 @@ if TYPE_CHECKING:
         RecordQuery,
         Runtime,
         Sink,
-        Stored,
         Telemetry,
-        UploadAddress,
         UploadStore,
     )
     from .settings import EffectSettings
@@ -65,7 +63,7 @@ def world(
     telemetry = EmfTelemetry(namespace=settings.metrics_namespace, service=service)
     made = make_world(settings, telemetry, long_poll=long_poll, connections=connections)
     if addresses and settings.effects.notify:
-        address = LazyListener(lambda: _address_listener(settings.effects, made.runtime))
+        address = lazily(lambda: _address_listener(settings.effects, made.runtime))
         made = replace(made, listeners={**made.listeners, ADDRESS: address})
     return made
 
@@ -92,7 +90,7 @@ def make_world(
             Lane.SMALL: SqsLaneQueue(sqs, settings.small_queue_url),
             Lane.BULK: SqsLaneQueue(sqs, settings.bulk_queue_url),
         },
-        payloads=_LazyPayloads(settings.payload_bucket),
+        payloads=lazily(lambda: _payload_store(settings.payload_bucket)),
         runtime=runtime,
         telemetry=telemetry,
         operations=all_operations(),
@@ -103,7 +101,9 @@ def make_world(
         listeners=_listeners(settings.effects, runtime),
         address_problem=_address_problem(settings.effects),
         query=_query_of(settings, schema, dynamodb, connections),
-        uploads=_LazyUploads(settings.payload_bucket, settings.limits.max_upload_bytes),
+        uploads=lazily(
+            lambda: _upload_store(settings.payload_bucket, settings.limits.max_upload_bytes)
+        ),
     )
 
 
@@ -115,19 +115,19 @@ def sinks_of(
     url, hook, bus = settings.search_url, settings.webhook_url, settings.event_bus
     sinks: dict[str, Sink] = {}
     if url is not None:
-        sinks[SEARCH_INDEX] = LazySink(
+        sinks[SEARCH_INDEX] = lazily(
             lambda: _search_index(url, settings, schema, runtime, connections)
         )
     if hook is not None:
-        sinks[WEBHOOK] = LazySink(lambda: _webhook(hook, settings, runtime))
+        sinks[WEBHOOK] = lazily(lambda: _webhook(hook, settings, runtime))
     if bus is not None:
-        sinks[EVENT_BUS_SINK] = LazySink(lambda: _event_bus(bus))
+        sinks[EVENT_BUS_SINK] = lazily(lambda: _event_bus(bus))
     return sinks
 
 
 def _listeners(settings: EffectSettings, runtime: Runtime) -> Mapping[str, Listener]:
     bus = settings.event_bus
-    return {} if bus is None else {EVENT_BUS: LazyListener(lambda: _bus_listener(bus, runtime))}
+    return {} if bus is None else {EVENT_BUS: lazily(lambda: _bus_listener(bus, runtime))}
 
 
 def _bus_listener(bus: str, runtime: Runtime) -> Listener:
@@ -184,8 +184,8 @@ def _query_of(
     settings: WorkSettings, schema: RecordSchema, dynamodb: DynamoDBClient, connections: int
 ) -> RecordQuery:
     if settings.query.source == "search":
-        return LazyQuery(lambda: _search_query(settings, schema, connections))
-    return LazyQuery(lambda: _table_query(settings, schema, dynamodb))
+        return lazily(lambda: _search_query(settings, schema, connections))
+    return lazily(lambda: _table_query(settings, schema, dynamodb))
 
 
 def _table_query(
@@ -229,51 +229,14 @@ def _event_bus(bus: str) -> Sink:
     return EventBus(boto3.client("events", config=config()), bus)
 
 
-class _LazyUploads:
-    """``UploadStore`` whose client is made when it is first needed."""
+def _upload_store(bucket: str, max_bytes: int) -> UploadStore:
+    from .aws.upload_store import S3UploadStore  # noqa: PLC0415  slow to import
 
-    def __init__(self, bucket: str, max_bytes: int) -> None:
-        self._bucket = bucket
-        self._max_bytes = max_bytes
-
-    def address(self, name: str, notes: Mapping[str, str], *, seconds: int) -> UploadAddress:
-        return self._store.address(name, notes, seconds=seconds)
-
-    def look(self, name: str) -> Stored | None:
-        return self._store.look(name)
-
-    def read(self, name: str, version: str, offset: int, length: int) -> bytes:
-        return self._store.read(name, version, offset, length)
-
-    @cached_property
-    def _store(self) -> UploadStore:
-        from .aws.upload_store import S3UploadStore  # noqa: PLC0415  slow to import
-
-        client = boto3.client("s3", config=config(signature="s3v4"))
-        return S3UploadStore(client, self._bucket, max_bytes=self._max_bytes)
+    return S3UploadStore(boto3.client("s3", config=s3_config()), bucket, max_bytes=max_bytes)
 
 
-class _LazyPayloads:
-    """``PayloadStore`` whose client is made when it is first needed: most small jobs never do."""
+def _payload_store(bucket: str) -> PayloadStore:
+    # S3's transfer code is slow to import, and most small jobs never need it.
+    from .aws.payload_store import S3PayloadStore  # noqa: PLC0415
 
-    def __init__(self, bucket: str) -> None:
-        self._bucket = bucket
-
-    def put(self, name: str, blocks: Iterable[bytes]) -> int:
-        return self._store.put(name, blocks)
-
-    def read(self, name: str, offset: int, length: int) -> bytes:
-        return self._store.read(name, offset, length)
-
-    def delete(self, name: str) -> None:
-        self._store.delete(name)
-
-    def link(self, name: str, *, file_name: str, seconds: int) -> str:
-        return self._store.link(name, file_name=file_name, seconds=seconds)
-
-    @cached_property
-    def _store(self) -> PayloadStore:
-        # S3's transfer code is slow to import.
-        from .aws.payload_store import S3PayloadStore  # noqa: PLC0415
-
-        return S3PayloadStore(boto3.client("s3", config=config(signature="s3v4")), self._bucket)
+    return S3PayloadStore(boto3.client("s3", config=s3_config()), bucket)

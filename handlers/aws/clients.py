@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final
 
 from botocore.config import Config
@@ -42,6 +43,21 @@ def config(
         user_agent_extra="fairlane",
         signature_version=signature,
     )
+
+
+def s3_config() -> Config:
+    """The configuration of S3 clients, whose addresses clients and operators use.
+
+    Without virtual addressing, S3 addresses are signed for the global endpoint, which newer regions
+    and new buckets refuse (Amazon S3 User Guide, "Virtual hosting of buckets"). A local AWS has an
+    endpoint of its own and no host name for each bucket.
+    """
+    own = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    made = config(signature="s3v4")
+    if own:
+        return made
+    regional = Config(s3={"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"})
+    return made.merge(regional)
 
 
 def retries_by_itself(client: BaseClient) -> bool:
