@@ -131,7 +131,7 @@ def _job(stack: LocalStack, subject: str, count: int) -> Ran:
     finally:
         stack.workers.stop()
     row = Ledger(stack).jobs()[job.id]
-    if ended.state is not State.SUCCEEDED or row.succeeded != count or row.finished_at is None:
+    if ended.state != State.SUCCEEDED or row.succeeded != count or row.finished_at is None:
         raise LocalError(f"a job of the bench did not succeed: {ended}")
     return Ran(count, max(peak), row.finished_at - (row.started_at or 0))
 

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from handlers.aws.job_store import DynamoStore
+from handlers.aws.payload_store import S3PayloadStore
 from handlers.jobs.results import items, report
 from handlers.jobs.storage import control_table
 from handlers.jobs.words.errors import OutcomeUnknown
@@ -278,7 +279,7 @@ def test_a_report_is_written_in_parts(stack: Deployment, monkeypatch: pytest.Mon
     monkeypatch.setattr(report, "PAYLOAD_BLOCK", 100)
     id_, _ = mixed(stack, 1, 20, 0)
     blocks: list[int] = []
-    put = type(stack.world.payloads).put
+    put = S3PayloadStore.put
 
     def watched(self: Any, name: str, given: Any) -> int:
         def each() -> Any:
@@ -288,7 +289,7 @@ def test_a_report_is_written_in_parts(stack: Deployment, monkeypatch: pytest.Mon
 
         return put(self, name, each())
 
-    monkeypatch.setattr(type(stack.world.payloads), "put", watched)
+    monkeypatch.setattr(S3PayloadStore, "put", watched)
     answer = stack.call("POST", f"/v1/jobs/{id_}/report")
     assert sum(blocks) == answer.body["bytes"]
     assert max(blocks) < 200 < sum(blocks)

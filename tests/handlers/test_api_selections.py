@@ -220,25 +220,41 @@ def test_looking_at_ids(stack: Deployment) -> None:
 
 
 def test_looking_at_a_query(stack: Deployment) -> None:
-    ids = stack.fill(25)
+    ids = stack.fill(101)
     seen = look(stack, over(query=CHEAP))
-    assert (seen["lane"], seen["count"], seen["count_is_exact"]) == ("bulk", 25, True)
+    assert (seen["lane"], seen["count"], seen["count_is_exact"]) == ("bulk", 101, True)
     assert seen["sample"] == ids[:10]
     assert seen["traversal"] == "snapshot"
     assert "price" in seen["why"]
     assert look(stack, over(query=MARKED))["traversal"] == "live"
     nothing = look(stack, over(query={"all": [{"field": "price", "op": "gt", "value": 10}]}))
-    assert (nothing["count"], nothing["sample"]) == (0, [])
+    assert (nothing["lane"], nothing["count"], nothing["sample"]) == ("small", 0, [])
+
+
+def test_looking_at_a_query_over_few_records(stack: Deployment) -> None:
+    ids = stack.fill(100)
+    seen = look(stack, over(query=MARKED))
+    few = ("small", 100, True, "snapshot")
+    assert (seen["lane"], seen["count"], seen["count_is_exact"], seen["traversal"]) == few
+    assert seen["sample"] == ids[:10]
+    assert "fixed when the job was created" in seen["why"]
 
 
 def test_looking_at_a_file_reads_its_beginning(stack: Deployment) -> None:
-    upload_id = upload(stack, b'"a"\n"b"\n' * 100)
+    ids = [f"{n:03}" for n in range(101)]
+    upload_id = upload(stack, "".join(f'"{id_}"\n' for id_ in ids * 2).encode())
     seen = look(stack, over(upload_id=upload_id))
     assert (seen["lane"], seen["count"], seen["count_is_exact"]) == ("bulk", None, False)
-    assert seen["sample"] == ["a", "b"]
+    assert seen["sample"] == ids[:10]
     assert "estimate" not in seen
     bad = look(stack, over(upload_id=upload(stack, b'"a"\n7\n')), 422)
     assert (bad["field"], bad["detail"].startswith("line 2")) == ("upload_id", True)
+
+
+def test_looking_at_a_file_over_few_records_counts_them(stack: Deployment) -> None:
+    seen = look(stack, over(upload_id=upload(stack, b'"a"\n"b"\n' * 100)))
+    assert (seen["lane"], seen["count"], seen["count_is_exact"]) == ("small", 2, True)
+    assert (seen["sample"], seen["duplicates"]) == (["a", "b"], 198)
 
 
 def test_looking_refuses_what_creating_refuses(stack: Deployment) -> None:
