@@ -290,7 +290,7 @@ def test_a_report_replaces_an_older_one_and_the_token_stays_here(api: Api, tmp_p
     [
         ([(403, "expired")], "403: expired"),
         ([(200, CONTENT[:-1])], f"{len(CONTENT) - 1} of {len(CONTENT)} bytes"),
-        ([(200, "x" * len(CONTENT))], "another file"),
+        ([(200, "x" * len(CONTENT))], "another SHA-256"),
         ([NO_REPLY] * 4, "Max retries"),
     ],
 )
