@@ -57,7 +57,7 @@ def _text(text: str) -> str:
 
 def _name(name: str) -> str:
     if not name:
-        raise ValueError("a name is empty")
+        raise ValueError("a name must not be empty")
     if len(_text(name).encode()) > MAX_NAME_BYTES:
         raise ValueError(f"a name has more than {MAX_NAME_BYTES} bytes")
     if any(unicodedata.category(character) == "Cc" for character in name):
@@ -85,9 +85,10 @@ def _decimal(value: Decimal) -> Decimal:
 def _exact(value: object) -> object:
     if isinstance(value, bool | float):
         # ValueError, not TypeError: pydantic turns only the former into a field's error.
-        raise ValueError(f"a {type(value).__name__} is not an exact number")  # noqa: TRY004
+        kind = "a boolean" if isinstance(value, bool) else "a binary floating-point number"
+        raise ValueError(f"must be an exact number, not {kind}")  # noqa: TRY004
     if isinstance(value, str) and not _JSON_NUMBER.fullmatch(value):
-        raise ValueError("not written like a JSON number")
+        raise ValueError("is not written like a JSON number")
     return value
 
 

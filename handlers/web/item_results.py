@@ -6,7 +6,7 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from ..jobs.results.items import ItemOutcome, Mark, Unfinished, item_page
+from ..jobs.results.items import ItemOutcome, Mark, Unfinished, is_row, item_page
 from ..jobs.results.report import ReportFormat, write_report
 from .page_tokens import place_of, token
 from .problems import Problem, bad_request
@@ -25,6 +25,8 @@ MAX_LIMIT: Final = 1000
 MAX_BYTES: Final = 1024 * 1024
 """Of the ids and reasons of one page: as JSON, and as a string in JSON, they stay far below what a
 function may answer."""
+MOST_TAKEN: Final = 10_000
+"""More results than a row can hold; a page token with more is none of ours."""
 LINK_SECONDS: Final = 900
 RESERVE_MS: Final = 3000
 """Time that a request which reads all of a job's records keeps for its last part, a new job and the
@@ -96,6 +98,10 @@ def _item(result: ItemResult) -> dict[str, str]:
 
 def _mark(list_: tuple[str, ...], text: str) -> Mark:
     match place_of(list_, text):
-        case [str() | None as row, int() as taken]:
+        case [(str() | None) as row, int() as taken] if (
+            (row is None or is_row(row))
+            and not isinstance(taken, bool)
+            and 0 <= taken <= MOST_TAKEN
+        ):
             return Mark(row, taken)
     raise bad_request("page", "is not a token of this list")

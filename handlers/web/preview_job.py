@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..jobs.selection.preview import CHUNK_SECONDS, preview
-from ..jobs.selection.request import BadRequest, Name, bad, parse
+from ..jobs.selection.request import BadRequest, Name, checked, parse
 from ..jobs.selection.resolve import offer_upload
 from ..jobs.words.upload import Format, UploadForm
 from .problems import refused
@@ -69,11 +69,9 @@ def preview_view(world: World, tenant: str, accepted: Accepted) -> dict[str, Any
 def upload_view(world: World, tenant: str, body: str) -> dict[str, Any]:
     """An address for one file. Raises Problem."""
     try:
-        request = UploadRequest.model_validate(parse(body))
+        request = checked(UploadRequest, parse(body))
         form = UploadForm(**request.model_dump())
         offer = offer_upload(world, tenant, form)
-    except ValidationError as error:
-        raise refused(bad("", error)) from error
     except BadRequest as error:
         raise refused(error) from error
     return {

@@ -62,11 +62,11 @@ def refused(error: BadRequest) -> Problem:
     """The answer to a request that cannot be accepted."""
     match error:
         case TooLarge():
-            return Problem(
+            problem = Problem(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", str(error), field=error.field
             )
         case Unprocessable():
-            return Problem(
+            problem = Problem(
                 HTTPStatus.UNPROCESSABLE_ENTITY,
                 "unprocessable",
                 str(error),
@@ -74,7 +74,13 @@ def refused(error: BadRequest) -> Problem:
                 more={"fields": sorted(error.names)} if error.names else None,
             )
         case _:
-            return bad_request(error.field, str(error))
+            problem = bad_request(error.field, str(error))
+    errors = [
+        {"pointer": each.pointer, "field": each.field or "body", "detail": each.detail}
+        for each in error.errors
+    ]
+    problem.more = {**(problem.more or {}), "errors": errors}
+    return problem
 
 
 def not_found(what: str) -> Problem:

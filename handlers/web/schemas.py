@@ -249,6 +249,14 @@ class FirewallAnswer(BaseModel):
     answered_by: Literal["waf"]
 
 
+class FieldProblem(BaseModel):
+    """One thing that is wrong with a body."""
+
+    pointer: str = Field(description="A JSON Pointer (RFC 6901) to the wrong part, as a fragment.")
+    field: str = Field(description="The same place as people write it, such as ids[3].")
+    detail: str
+
+
 class ProblemAnswer(BaseModel):
     """A problem as in RFC 9457. ``code`` is stable: clients may switch on it."""
 
@@ -259,6 +267,9 @@ class ProblemAnswer(BaseModel):
     detail: str
     request_id: str
     field: str | None = Field(default=None, description="The field of the request that is wrong.")
+    errors: Annotated[list[FieldProblem], Field(max_length=20)] | None = Field(
+        default=None, description="Everything that is wrong with the body; the first is in detail."
+    )
     active_job: ActiveJob | None = Field(
         default=None, description="With subject_busy: the job that holds the subject."
     )

@@ -12,9 +12,15 @@ from .problems import InexactNumber
 
 def exact_loads(text: str | bytes) -> Any:
     """The JSON value with numbers as int or Decimal. Raises ValueError, also for NaN and Infinity,
-    which are no JSON, and for a number beyond any Decimal; RecursionError for endless nesting."""
+    which are no JSON, for a number beyond any Decimal, and for a name that an object has twice;
+    RecursionError for endless nesting."""
     try:
-        return json.loads(text, parse_float=Decimal, parse_constant=_no_constant)
+        return json.loads(
+            text,
+            parse_float=Decimal,
+            parse_constant=_no_constant,
+            object_pairs_hook=_without_repeats,
+        )
     except InvalidOperation as error:
         raise ValueError("a number no record can hold") from error
 
@@ -53,6 +59,15 @@ def _why(value: object, where: str) -> str:
             return f"{where} is {value}, which is no JSON number"
         case _:
             return f"{where} is of type {type(value).__name__}, which JSON does not have"
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the name {name!r} is given more than once")
+        found[name] = value
+    return found
 
 
 def _no_constant(name: str) -> None:

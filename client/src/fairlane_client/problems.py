@@ -40,6 +40,17 @@ class InexactNumber(ClientError, TypeError):
     message names the field."""
 
 
+@dataclasses.dataclass(frozen=True)
+class FieldProblem:
+    """One thing that is wrong with a body."""
+
+    pointer: str
+    """A JSON Pointer (RFC 6901) as a fragment, such as ``#/ids/3``."""
+    field: str
+    """The same place as people write it, such as ``ids[3]``."""
+    detail: str
+
+
 @dataclasses.dataclass
 class ApiProblem(ClientError):
     """The API refused (RFC 9457). Each code has a type of its own in ``PROBLEMS``."""
@@ -59,7 +70,8 @@ class ApiProblem(ClientError):
 
     def __str__(self) -> str:
         where = f" ({self.field})" if self.field else ""
-        return f"{self.code}{where}: {self.detail}"
+        more = "".join(f"\n{each.field}: {each.detail}" for each in self.errors[1:])
+        return f"{self.code}{where}: {self.detail}{more}"
 
     @property
     def request_id(self) -> str | None:
@@ -87,6 +99,16 @@ class ApiProblem(ClientError):
     def scope(self) -> str | None:
         """Of ``insufficient_scope``: the scope that the token lacks."""
         return _text(self.body.get("scope"))
+
+    @property
+    def errors(self) -> tuple[FieldProblem, ...]:
+        """Everything that is wrong with a body; the first of them is in ``detail``."""
+        listed = self.body.get("errors")
+        return tuple(
+            FieldProblem(**{name: str(each.get(name, "")) for name in FieldProblem.__annotations__})
+            for each in (listed if isinstance(listed, list) else ())
+            if isinstance(each, Mapping)
+        )
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -22,6 +23,14 @@ ROWS: Final = 25
 """Rows of one read; each holds the outcomes of at most one chunk."""
 MAX_ROWS: Final = 500
 """Rows one page looks through; then it ends, also when it has found little or nothing."""
+
+
+_ROW: Final = re.compile(r"OUTCOME#[0-9]{12}|REFUSED#[0-9]{12}#[0-9]{4}", re.ASCII)
+
+
+def is_row(sk: str) -> bool:
+    """Whether it can be the sort key of a row of outcomes."""
+    return _ROW.fullmatch(sk) is not None
 
 
 class Unfinished(FairlaneError):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ..words.errors import FairlaneError
-from ..words.exact_json import exact_json, exact_loads
-from ..words.filters import TAGS, Filter
+from ..words.exact_json import NotJson, RepeatedName, exact_json, exact_loads
+from ..words.filters import Filter
 from ..words.limits import MAX_ID_BYTES, MAX_PARAMS_BYTES, MAX_QUERY_BYTES, MAX_SUBJECT_BYTES
-from ..words.operation import Operation, Operations
+from ..words.operation import Operations
 from ..words.text_rules import text_problem, text_schema
+from .field_errors import FieldError, Path, field_errors
 from .traversal import Asked
 
 SELECTIONS: Final = ("ids", "upload_id", "query")
@@ -24,18 +25,23 @@ MAX_ADDRESS_BYTES: Final = 2048
 ADDRESS: Final = r"^https?://[^/@?#\s]+([/?]\S*)?$"
 """Without a user, and without a fragment, which would never be sent."""
 MAX_DEPTH: Final = 32
-MAX_PATH: Final = 200
-"""Characters of the path that names what is wrong: a client may call a field anything."""
+MAX_ERRORS: Final = 20
+"""Errors of one body that are named."""
 
 
 class BadRequest(FairlaneError):
     """The request cannot be accepted as it is."""
 
-    def __init__(self, field: str, message: str) -> None:
+    def __init__(
+        self, field: str, message: str, errors: Sequence[FieldError] | None = None
+    ) -> None:
+        """errors: everything that is wrong, when it is not this alone."""
         super().__init__(message)
         self.field = field
         """The path of the wrong part, such as ``ids[3]`` or ``params.field``; "" is the whole
         body."""
+        path = tuple(field.split(".")) if field else ()
+        self.errors = tuple(errors or [FieldError(path, message)])[:MAX_ERRORS]
 
 
 class TooLarge(BadRequest):
@@ -123,6 +129,9 @@ class JobRequest(BaseModel):
     )
 
 
+Model = TypeVar("Model", bound=BaseModel)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Accepted:
     """A request whose operation and parameters are known to be good."""
@@ -145,7 +154,9 @@ def parse(body: str) -> dict[str, Any]:
     """The body's JSON object with exact numbers. Raises BadRequest."""
     try:
         content = exact_loads(body, nested=MAX_DEPTH)
-    except ValueError as error:
+    except RepeatedName as error:
+        raise bad([FieldError(error.path, "is given more than once")]) from error
+    except NotJson as error:
         raise BadRequest("", f"the body is not JSON: {error}") from error
     if not isinstance(content, dict):
         raise BadRequest("", "the body must be a JSON object")
@@ -154,27 +165,13 @@ def parse(body: str) -> dict[str, Any]:
 
 def accept(content: Mapping[str, Any], operations: Operations, *, max_ids: int) -> Accepted:
     """Check a request against its model and its operation's. Raises BadRequest, TooLarge."""
-    listed = content.get("ids")
-    if isinstance(listed, list) and len(listed) > max_ids:
-        raise TooLarge(
-            "ids",
-            f"the request names {len(listed)} ids, at most {max_ids} are allowed; {UPLOAD_INSTEAD}",
-        )
-    try:
-        request = JobRequest.model_validate(content)
-    except ValidationError as error:
-        raise bad("", error) from error
-    _check_selection(request, content)
-    operation = operations.get(request.operation)
-    if operation is None:
-        known = ", ".join(sorted(operations))
-        raise BadRequest("operation", f"there is no such operation; there are: {known}")
-    _check_parameters(operation, request.params)
+    _check_sizes(content, max_ids)
+    request, errors = _modelled(JobRequest, content, ())
+    errors += [*_selection_errors(content), *_operation_errors(content, operations)]
+    if request is None or errors:
+        raise bad(_in_order(errors))
+    _check_query_size(request.query)
     params = exact_json(request.params)
-    if len(params) > MAX_PARAMS_BYTES:
-        raise TooLarge(
-            "params", f"has {len(params)} bytes as JSON, at most {MAX_PARAMS_BYTES} are allowed"
-        )
     ids = request.ids
     unique = None if ids is None else tuple(dict.fromkeys(ids))
     return Accepted(
@@ -192,37 +189,89 @@ def accept(content: Mapping[str, Any], operations: Operations, *, max_ids: int) 
     )
 
 
-def _check_selection(request: JobRequest, content: Mapping[str, Any]) -> None:
-    """Exactly one way of selecting, and nothing about it left to guess."""
-    given = [name for name in SELECTIONS if name in content]
-    for name in (*given, *(["traversal"] if "traversal" in content else [])):
-        if content[name] is None:
-            raise BadRequest(name, "must not be null")
-    if len(given) != 1:
-        one = f"name exactly one of {', '.join(SELECTIONS)}"
-        raise BadRequest(given[1] if given else "ids", one)
-    if request.query is None:
-        if request.traversal is not None:
-            raise BadRequest("traversal", "goes with a query, and the request has none")
-        return
-    size = len(request.query.to_json())
+# --- sizes ------------------------------------------------------------------------------------
+
+
+def _check_sizes(content: Mapping[str, Any], max_ids: int) -> None:
+    """Before anything is checked one by one, which takes time. Raises TooLarge."""
+    listed = content.get("ids")
+    if isinstance(listed, list) and len(listed) > max_ids:
+        raise TooLarge(
+            "ids",
+            f"the request names {len(listed)} ids, at most {max_ids} are allowed; {UPLOAD_INSTEAD}",
+        )
+    params = content.get("params")
+    size = len(exact_json(params)) if isinstance(params, dict) else 0
+    if size > MAX_PARAMS_BYTES:
+        raise TooLarge(
+            "params", f"has {size} bytes as JSON, at most {MAX_PARAMS_BYTES} are allowed"
+        )
+
+
+def _check_query_size(query: Filter | None) -> None:
+    size = 0 if query is None else len(query.to_json())
     if size > MAX_QUERY_BYTES:
         raise TooLarge("query", f"has {size} bytes as JSON, at most {MAX_QUERY_BYTES} are allowed")
 
 
-def _check_parameters(operation: Operation, params: Mapping[str, Any]) -> None:
+# --- everything that is wrong -----------------------------------------------------------------
+
+
+def bad(errors: Sequence[FieldError]) -> BadRequest:
+    """The refusal of a body; it names the first error, and has all of them."""
+    return BadRequest(errors[0].field, errors[0].detail, errors)
+
+
+def checked(model: type[Model], content: Mapping[str, Any]) -> Model:
+    """A body as its model. Raises BadRequest."""
+    made, errors = _modelled(model, content, ())
+    if made is None:
+        raise bad(errors)
+    return made
+
+
+def _modelled(
+    model: type[Model], content: Mapping[str, Any], prefix: Path
+) -> tuple[Model | None, list[FieldError]]:
     try:
-        operation.parameters.model_validate(params)
+        return model.model_validate(content), []
     except ValidationError as error:
-        raise bad("params", error) from error
+        return None, list(field_errors(error, prefix))
 
 
-def bad(prefix: str, error: ValidationError) -> BadRequest:
-    """The first thing wrong; prefix: the path of what was checked."""
-    problem = error.errors()[0]
-    path = prefix
-    for part in problem["loc"]:
-        if part in TAGS:
-            continue
-        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
-    return BadRequest(path[:MAX_PATH], problem["msg"].removeprefix("Value error, "))
+def _selection_errors(content: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Exactly one way of selecting, and nothing about it left to guess."""
+    given = [name for name in SELECTIONS if name in content]
+    for name in (*given, *(["traversal"] if "traversal" in content else [])):
+        if content[name] is None:
+            yield FieldError((name,), "must not be null")
+    if len(given) != 1:
+        one = f"name exactly one of {', '.join(SELECTIONS)}"
+        yield FieldError((given[1] if given else "ids",), one)
+    elif "query" not in given and content.get("traversal") is not None:
+        yield FieldError(("traversal",), "goes with a query, and the request has none")
+
+
+def _operation_errors(content: Mapping[str, Any], operations: Operations) -> Sequence[FieldError]:
+    """Of an operation that exists: what is wrong with its parameters."""
+    name, params = content.get("operation"), content.get("params", {})
+    if not isinstance(name, str) or not name:
+        return ()
+    operation = operations.get(name)
+    if operation is None:
+        known = ", ".join(sorted(operations))
+        return [FieldError(("operation",), f"there is no such operation; there are: {known}")]
+    if not isinstance(params, dict):
+        return ()
+    return _modelled(operation.parameters, params, ("params",))[1]
+
+
+def _in_order(errors: Sequence[FieldError]) -> Sequence[FieldError]:
+    """By the fields of a request, the same thing only once."""
+    fields = list(JobRequest.model_fields)
+
+    def place(error: FieldError) -> int:
+        top = error.path[0] if error.path else ""
+        return fields.index(str(top)) if top in fields else len(fields)
+
+    return sorted(dict.fromkeys(errors), key=place)

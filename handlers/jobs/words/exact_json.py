@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from typing import Any, Final
@@ -18,11 +18,27 @@ class NotJson(ValueError):
     """A text that is not JSON, or not JSON that this module accepts."""
 
 
+class RepeatedName(NotJson):
+    """An object that has one name twice: which of the values is meant cannot be known."""
+
+    def __init__(self, path: tuple[str | int, ...]) -> None:
+        super().__init__(f"the name {path[-1]!r} is given more than once")
+        self.path = path
+        """Names and indexes from the value's top to the repeated name."""
+
+
 def exact_loads(text: str | bytes, *, nested: int = MAX_NESTED) -> Any:
     """The JSON value with numbers as int or Decimal. nested: levels inside it. Raises NotJson, also
-    for more levels, for a number beyond any decimal, and for NaN and Infinity, which are no JSON.
+    for more levels, for a number beyond any decimal, and for NaN and Infinity, which are no JSON;
+    RepeatedName.
     """
-    return json_loads(text, nested=nested, parse_float=Decimal)
+    try:
+        return json_loads(
+            text, nested=nested, parse_float=Decimal, object_pairs_hook=_without_repeats
+        )
+    except _Repeated:
+        marked = json_loads(text, nested=nested, parse_float=Decimal, object_pairs_hook=_marked)
+        raise RepeatedName(_path_to_mark(marked) or ("",)) from None
 
 
 def json_loads(
@@ -118,6 +134,51 @@ def _parts(value: object) -> Sequence[object]:
 
 def _too_deep(nested: int) -> NotJson:
     return NotJson(f"nested deeper than {nested} levels")
+
+
+class _Repeated(NotJson):
+    """Raised inside the decoder, which does not know the path."""
+
+
+class _Marked(dict[str, Any]):
+    """An object with a repeated name."""
+
+    name: str
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Repeated("a name is given more than once")
+    return found
+
+
+def _marked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    marked, seen = _Marked(found), set[str]()
+    for name, _ in pairs:
+        if name in seen:
+            marked.name = name
+            break
+        seen.add(name)
+    return marked
+
+
+def _path_to_mark(value: object) -> tuple[str | int, ...] | None:
+    """The path to a repeated name; None when there is none in the value."""
+    if isinstance(value, _Marked):
+        return (value.name,)
+    parts: Iterable[tuple[str | int, object]] = ()
+    if isinstance(value, dict):
+        parts = value.items()
+    elif isinstance(value, list):
+        parts = enumerate(value)
+    for key, part in parts:
+        if (inner := _path_to_mark(part)) is not None:
+            return (key, *inner)
+    return None
 
 
 def _no_constant(name: str) -> None:

@@ -60,7 +60,9 @@ PARTS_OF_BODIES: Final = {
     *("Filter", "Equality", "Membership", "Comparison", "Prefix", "Existence", "Notify")
 }
 """Sent as plain mappings; the API checks them."""
-PROBLEMS_OF_THE_DOCUMENT: Final = {"ProblemAnswer", "FirewallAnswer", "ActiveJob"}
+PROBLEMS_OF_THE_DOCUMENT: Final = {
+    *("ProblemAnswer", "FirewallAnswer", "ActiveJob", "FieldProblem")
+}
 OWN: Final = {"existing"}
 """The client's own fields."""
 

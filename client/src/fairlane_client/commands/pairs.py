@@ -22,8 +22,12 @@ def labels(pairs: list[str]) -> dict[str, str]:
 def parameters(pairs: list[str], whole: str | None) -> dict[str, Any]:
     """Numbers stay exact."""
     found = {} if whole is None else json_object("--params", whole)
+    named = set[str]()
     for each in pairs:
         name, text = pair("--param", each)
+        if name in named:
+            raise typer.BadParameter(f"--param {name}= is given twice; a parameter has one value")
+        named.add(name)
         hint = (
             f". A text value needs its own quotes: --param '{name}=\"{text}\"'"
             if text.isalnum()

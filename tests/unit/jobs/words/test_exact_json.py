@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.jobs.words.exact_json import MAX_NESTED, NotJson, exact_json, exact_loads
+from handlers.jobs.words.exact_json import (
+    MAX_NESTED,
+    NotJson,
+    RepeatedName,
+    exact_json,
+    exact_loads,
+)
 
 
 def nested(levels: int) -> str:
@@ -91,3 +97,18 @@ def test_exact_json_is_json_and_loses_nothing(value: Any) -> None:
 def test_exact_json_refuses_what_is_not_exact(value: object) -> None:
     with pytest.raises(TypeError):
         exact_json(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ('{"a":1,"a":1}', ("a",)),
+        ('{"b":[0,{"a":{"c":1,"d":2,"c":3}}]}', ("b", 1, "a", "c")),
+        ('{"a":{"x":1,"x":2},"a":1}', ("a",)),
+        ('{"a":1,"\\u0061":2}', ("a",)),
+    ],
+)
+def test_c84_a_repeated_name_is_refused_with_its_path(text: str, path: tuple[str | int]) -> None:
+    with pytest.raises(RepeatedName) as caught:
+        exact_loads(text)
+    assert caught.value.path == path
