@@ -53,7 +53,7 @@ class _IdListWriter:
         started = self.world.runtime.now()
         # The fence makes the name this attempt's: a replaced worker can't change what is walked.
         name = f"ids/{self.job.id}-{self.job.fence}"
-        ids = DistinctIds(self._checking_stop(self._ids()))
+        ids = DistinctIds(self._ids())
         try:
             size = self.world.payloads.put(name, lines(ids))
         except StopRequested as stopped:
@@ -85,7 +85,7 @@ class _IdListWriter:
     def _ids(self) -> Iterator[str]:
         if self.job.upload is not None:
             return upload_ids(self.world, self.job.upload, self._check_stop)
-        return self._query_ids(self.job.query or "")
+        return self._checking_stop(self._query_ids(self.job.query or ""))
 
     def _query_ids(self, query: str) -> Iterator[str]:
         port, filter_ = query_port(self.world), filter_of(query)

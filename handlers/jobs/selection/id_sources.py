@@ -196,10 +196,14 @@ def upload_ids(
 ) -> Iterator[str]:
     """The ids in an uploaded file, repeats included.
 
-    look: called before each block. Raises BadUpload, JobFailed (it is gone), Transient.
+    look: called before each block and every few thousand lines; it may raise to stop. Raises
+    BadUpload, JobFailed (it is gone), Transient.
     """
     return parse_ids(
-        _blocks(world, upload, look), upload, max_bytes=world.limits.max_expanded_bytes
+        _blocks(world, upload, look),
+        upload,
+        max_bytes=world.limits.max_expanded_bytes,
+        look=look,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 SAMPLE: Final = 10
 LOOKED_AT: Final = 1000
 """Lines of an uploaded file that a preview reads, however often an id comes again."""
+LOOKS: Final = 8
+"""Parts of a file that a preview reads, however few ids they hold: see ``BYTES_PER_LOOK``."""
 PAGES: Final = 3
 """Pages of a query that a preview reads, however few records match."""
 COUNT_UP_TO: Final = 10_000
@@ -97,9 +100,22 @@ def _looked_at(
     return _count(world, tenant, query), _first_of_query(world, tenant, query)
 
 
+class _Enough(Exception):
+    """The preview has read as much of a file as it may."""
+
+
 def _first_of_upload(world: World, upload: Upload) -> tuple[str, ...]:
-    first = islice(upload_ids(world, upload), LOOKED_AT)
-    return tuple(islice(DistinctIds(first), SAMPLE))
+    looks = iter(range(LOOKS))
+
+    def look() -> None:
+        if next(looks, None) is None:
+            raise _Enough
+
+    first = islice(upload_ids(world, upload, look), LOOKED_AT)
+    sample: list[str] = []
+    with suppress(_Enough):
+        sample.extend(islice(DistinctIds(first), SAMPLE))
+    return tuple(sample)
 
 
 def _count(world: World, tenant: str, query: Filter) -> Count | None:

@@ -2,7 +2,7 @@
 
 Memory holds one block and one line, whatever the file's size and whatever it claims to be. A file
 is read to its last byte or refused with the line that is wrong; nothing in it is guessed or
-skipped but empty lines.
+skipped but empty lines, which are bounded: they are work without an id.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import csv
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,7 +24,12 @@ STEP: Final = 256 * 1024
 """Bytes decompressed at a time."""
 SHOWN: Final = 60
 """Characters of the client's text that a message shows."""
+LINES_PER_LOOK: Final = 5000
+BYTES_PER_LOOK: Final = 4 * 1024 * 1024
+"""The reader calls its caller's ``look`` at least that often, whatever the lines hold."""
+MAX_BLANK_LINES: Final = 100_000
 GZIP: Final = 16 + zlib.MAX_WBITS
+GZIP_START: Final = b"\x1f\x8b"
 NOT_CSV: Final = (
     "is not CSV: check the line ends, the quotes (a quote inside a quoted field is doubled) and "
     f"that no field has more than {csv.field_size_limit()} characters"
@@ -41,12 +46,20 @@ class BadUpload(FairlaneError):
         """Counted from 1; 0 when it is not about one line."""
 
 
-def parse_ids(blocks: Iterable[bytes], form: UploadForm, *, max_bytes: int) -> Iterator[str]:
+def parse_ids(
+    blocks: Iterable[bytes],
+    form: UploadForm,
+    *,
+    max_bytes: int,
+    look: Callable[[], None] = lambda: None,
+) -> Iterator[str]:
     """The ids of a file in their order, repeats included.
 
-    max_bytes: the limit of the decompressed file. Raises BadUpload, and whatever ``blocks`` raises.
+    max_bytes: the limit of the decompressed file. look: called every few thousand lines, and may
+    raise to stop. Raises BadUpload, and whatever ``blocks`` and ``look`` raise.
     """
-    lines = _Lines(_expanded(blocks, max_bytes) if form.gzip else _bounded(blocks, max_bytes))
+    content = _expanded(blocks, max_bytes) if form.gzip else _bounded(blocks, max_bytes)
+    lines = _Lines(content, look)
     if form.format is Format.CSV:
         return _csv_ids(lines, form.column or "")
     return _jsonl_ids(lines, form.column)
@@ -66,40 +79,94 @@ def _bounded(blocks: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
 
 def _expanded(blocks: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
     """The content of a gzip file of one or more members, in bounded steps."""
-    return _bounded(_members(blocks), max_bytes)
+    return _bounded(_Members().content(blocks), max_bytes)
 
 
-def _members(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    member = zlib.decompressobj(GZIP)
-    begun = False
-    for block in blocks:
-        waiting = block
-        while waiting or (begun and not member.eof):
-            if member.eof:
-                member = zlib.decompressobj(GZIP)
-            begun = True
-            try:
-                out = member.decompress(waiting, STEP)
-            except zlib.error as error:
-                raise BadUpload(0, "the file is not readable as gzip") from error
+class _Members:
+    """The content of the members of a gzip file, in steps."""
+
+    def __init__(self) -> None:
+        self._member: zlib._Decompress | None = None
+        self._head = b""
+        """What came after the last member: too short to tell what it is."""
+        self._read = self._ended = 0
+        """Bytes of the file read so far, and at the end of the last member."""
+
+    def content(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        """Raises BadUpload."""
+        for block in blocks:
+            self._read += len(block)
+            yield from self._block(block)
+        begun = not self._ended and GZIP_START.startswith(self._head) and self._read > 0
+        if self._member is not None or begun:
+            raise BadUpload(0, "the gzip file is cut short")
+        if self._head:
+            raise _no_gzip(self._ended, self._head)
+
+    def _block(self, waiting: bytes) -> Iterator[bytes]:
+        while waiting or self._member is not None:
+            if self._member is None:
+                waiting = self._begin(waiting)
+            if self._member is None:
+                return
+            out = _decompressed(self._member, waiting)
             if out:
                 yield out
-            waiting = member.unused_data if member.eof else member.unconsumed_tail
+            if self._member.eof:
+                waiting = self._member.unused_data
+                self._member, self._ended = None, self._read - len(waiting)
+                continue
+            waiting = self._member.unconsumed_tail
             # Only after a full step can there be more inside than the input shows.
             if not waiting and len(out) < STEP:
-                break
-    if begun and not member.eof:
-        raise BadUpload(0, "the gzip file is cut short")
+                return
+
+    def _begin(self, waiting: bytes) -> bytes:
+        """Begin a member if this is one; returns what it begins with."""
+        self._head += waiting
+        if len(self._head) < len(GZIP_START):
+            return b""
+        if not self._head.startswith(GZIP_START):
+            raise _no_gzip(self._ended, self._head)
+        whole, self._head = self._head, b""
+        self._member = zlib.decompressobj(GZIP)
+        return whole
+
+
+def _decompressed(member: zlib._Decompress, waiting: bytes) -> bytes:
+    try:
+        return member.decompress(waiting, STEP)
+    except zlib.error as error:
+        raise BadUpload(0, "the file is not readable as gzip") from error
+
+
+def _no_gzip(ended: int, head: bytes) -> BadUpload:
+    """ended: bytes of good gzip data before."""
+    if not ended:
+        return BadUpload(0, "the file is not gzip, though its upload says so")
+    more = "bytes that are no gzip" if head[0] else "zeros, as padding leaves them"
+    return BadUpload(
+        0, f"the gzip data ends after {ended} bytes, and {more} follow: cut the file there"
+    )
 
 
 class _Lines:
     """Text lines with their ends, cut at "\\n" only; ``number`` is that of the newest."""
 
-    def __init__(self, blocks: Iterable[bytes]) -> None:
+    def __init__(self, blocks: Iterable[bytes], look: Callable[[], None]) -> None:
         self._blocks = blocks
+        self._look = look
+        self._lines_since = self._bytes_since = 0
         self.number = 0
         self.record_bytes = 0
         """Bytes since the reader began a record; the reader sets it back."""
+        self._blank = 0
+
+    def blank(self) -> None:
+        """The newest line holds nothing. Raises BadUpload after too many."""
+        self._blank += 1
+        if self._blank > MAX_BLANK_LINES:
+            raise BadUpload(self.number, f"the file has more than {MAX_BLANK_LINES} blank lines")
 
     def __iter__(self) -> Iterator[str]:
         rest = b""
@@ -115,12 +182,20 @@ class _Lines:
         self.number += 1
         self.record_bytes += len(line)
         self._check(self.number, 0)
+        self._look_around(len(line))
         if self.number == 1:
             line = line.removeprefix(codecs.BOM_UTF8)
         try:
             return line.decode()
         except UnicodeDecodeError as error:
             raise BadUpload(self.number, "is not UTF-8") from error
+
+    def _look_around(self, size: int) -> None:
+        self._lines_since += 1
+        self._bytes_since += size
+        if self._lines_since >= LINES_PER_LOOK or self._bytes_since >= BYTES_PER_LOOK:
+            self._lines_since = self._bytes_since = 0
+            self._look()
 
     def _check(self, number: int, more: int) -> None:
         if self.record_bytes + more > MAX_LINE_BYTES:
@@ -138,6 +213,7 @@ def _jsonl_ids(lines: _Lines, column: str | None) -> Iterator[str]:
     for line in lines:
         lines.record_bytes = 0
         if line.isspace():
+            lines.blank()
             continue
         yield _checked(lines.number, _json_id(lines.number, line, column))
 
@@ -221,6 +297,7 @@ def _csv_ids(lines: _Lines, column: str) -> Iterator[str]:
         if row is None:
             break
         if not row:
+            lines.blank()
             continue
         if header is None:
             header = _header(lines.number, row, column)

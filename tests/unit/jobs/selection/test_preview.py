@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from handlers.jobs.selection.preview import SAMPLE, Preview, preview
+from handlers.jobs.selection import upload_parser
+from handlers.jobs.selection.preview import LOOKS, SAMPLE, Preview, preview
 from handlers.jobs.selection.request import Unprocessable, accept, parse
+from handlers.jobs.selection.upload_parser import BYTES_PER_LOOK, MAX_BLANK_LINES
 from handlers.jobs.words.job import Lane
+from handlers.jobs.words.upload import Format, UploadForm
 from handlers.testing.world import MemoryWorld, memory_world
 from tests.support.jobs import TENANT, fill
 from tests.support.selections import ADD, GROUP, grouped, jsonl, upload
 from tests.support.walks import walking_world
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 
 def looked_at(world: MemoryWorld, **body: Any) -> Preview:
@@ -62,3 +69,29 @@ def test_a_file_that_cannot_be_read_is_the_requests_fault() -> None:
     with pytest.raises(Unprocessable, match="line 1") as refused:
         looked_at(world, upload_id=upload(world, b"{not json\n"))
     assert refused.value.field == "upload_id"
+
+
+LARGE_LINE = b'{"x": "' + b"y" * 100_000 + b'", "id": "a"}\n'
+
+
+@pytest.mark.parametrize(
+    ("line", "count"), [(b"\n", MAX_BLANK_LINES), (LARGE_LINE, 999)], ids=["blank", "large"]
+)
+def test_c105_a_preview_reads_a_bounded_part_of_a_file_that_hardly_has_ids(
+    line: bytes, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = walking_world()
+    form = UploadForm(format=Format.JSONL, gzip=True, column="id")
+    file = upload(world, gzip.compress(line * count, 1), form)
+    expanded = 0
+    step = upload_parser._bounded
+
+    def counted(blocks: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
+        nonlocal expanded
+        for block in step(blocks, max_bytes):
+            expanded += len(block)
+            yield block
+
+    monkeypatch.setattr(upload_parser, "_bounded", counted)
+    assert looked_at(world, upload_id=file).sample == (() if line == b"\n" else ("a",))
+    assert expanded <= (LOOKS + 1) * (BYTES_PER_LOOK + len(line))

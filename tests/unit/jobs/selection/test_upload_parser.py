@@ -13,7 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.jobs.selection.upload_parser import BadUpload, parse_ids
+from handlers.jobs.selection.upload_parser import (
+    LINES_PER_LOOK,
+    MAX_BLANK_LINES,
+    BadUpload,
+    parse_ids,
+)
 from handlers.jobs.words.limits import MAX_ID_BYTES, MAX_LINE_BYTES
 from handlers.jobs.words.text_rules import text_problem
 from handlers.jobs.words.upload import Format, UploadForm
@@ -234,3 +239,55 @@ def test_a_file_is_bounded_by_what_it_expands_to() -> None:
     assert peak < 4 * 1024**2
     with pytest.raises(BadUpload, match="larger than 3 bytes"):
         list(parse_ids(iter([b'"a"\n']), JSONL, max_bytes=3))
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+@pytest.mark.parametrize("around", ["{}", '{{"id": {}}}', '{{"id": "a", "n": [{}]}}'])
+def test_c98_a_constant_that_is_no_json_is_named(constant: str, around: str) -> None:
+    column = "id" if "id" in around else None
+    with pytest.raises(BadUpload) as caught:
+        read(around.format(constant).encode(), UploadForm(format=Format.JSONL, column=column))
+    assert str(caught.value) == f"line 1: is not JSON: {constant} is not a JSON number"
+
+
+@pytest.mark.parametrize("after", [b"\0", b"\0" * 4096, b"\0\0\x1f\x8b", b"more", b"\x1f"])
+@pytest.mark.parametrize("size", [1, 7, 10**6])
+def test_c98_bytes_after_the_end_of_a_gzip_file_are_named(after: bytes, size: int) -> None:
+    packed = gzip.compress(b'"a"\n')
+    with pytest.raises(BadUpload) as caught:
+        read(packed + after, zipped(JSONL), size=size)
+    zeros = "zeros, as padding leaves them" if after[:1] == b"\0" else "bytes that are no gzip"
+    assert str(caught.value) == (
+        f"the gzip data ends after {len(packed)} bytes, and {zeros} follow: cut the file there"
+    )
+
+
+def test_c98_a_file_that_is_no_gzip_is_told_so() -> None:
+    with pytest.raises(BadUpload) as caught:
+        read(b'"a"\n"b"\n', zipped(JSONL))
+    assert str(caught.value) == "the file is not gzip, though its upload says so"
+
+
+@pytest.mark.parametrize("form", [JSONL, CSV], ids=["jsonl", "csv"])
+def test_c105_a_reader_looks_around_however_few_ids_a_file_has(form: UploadForm) -> None:
+    lines = MAX_BLANK_LINES
+    head = b"sku\n" if form.format is Format.CSV else b'"a"\n'
+    looks = 0
+
+    def look() -> None:
+        nonlocal looks
+        looks += 1
+
+    packed = gzip.compress(head + b"\n" * lines)
+    list(parse_ids([packed], zipped(form), max_bytes=ROOM, look=look))
+    assert looks == lines // LINES_PER_LOOK
+
+
+@pytest.mark.parametrize("form", [JSONL, CSV], ids=["jsonl", "csv"])
+def test_c105_blank_lines_are_bounded(form: UploadForm) -> None:
+    head = b"sku\n" if form.format is Format.CSV else b'"a"\n'
+    few = head + b"\n" * MAX_BLANK_LINES
+    list(parse_ids([few], form, max_bytes=ROOM))
+    with pytest.raises(BadUpload) as caught:
+        list(parse_ids([few, b" \n" if form is JSONL else b"\n"], form, max_bytes=ROOM))
+    assert "blank lines" in str(caught.value)
