@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 REPORTS: Final = "reports"
 COLUMNS: Final = ("outcome", "id", "reason", "sink")
 
+AS_TEXT: Final = "'"
+"""Before a cell: spreadsheets show it as text."""
+FORMULA_STARTS: Final = (*"=+-@\t\r", *"＝＋－＠", AS_TEXT)  # noqa: RUF001  they count, too
+"""With one of these a spreadsheet takes a cell for a formula."""
+
 
 class ReportFormat(StrEnum):
     CSV = "csv"
@@ -120,5 +125,11 @@ class _ReportWriter:
 
 def _csv(row: tuple[str, ...]) -> str:
     text = io.StringIO()
-    csv.writer(text).writerow(row)
+    csv.writer(text).writerow(map(_cell, row))
     return text.getvalue()
+
+
+def _cell(text: str) -> str:
+    """The text with ``AS_TEXT`` before it where a spreadsheet would calculate, and where the text
+    begins with that sign itself, so that removing one sign gives the text again."""
+    return AS_TEXT + text if text.startswith(FORMULA_STARTS) else text

@@ -6,13 +6,17 @@ import csv
 import hashlib
 import io
 import json
+from typing import Any
 
 import pytest
 
 from handlers.jobs.results.items import ItemOutcome, Unfinished
 from handlers.jobs.results.report import COLUMNS, Report, ReportFormat, write_report
+from handlers.jobs.storage import control_table
+from handlers.jobs.storage.transaction import Transaction, execute
 from handlers.jobs.words.job import Job
 from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Put
 from handlers.testing.world import MemoryWorld
 from tests.support.results import a_job
 
@@ -58,3 +62,32 @@ def test_without_time_no_file_is_left() -> None:
     with pytest.raises(Unfinished):
         write_report(world, job, ALL, ReportFormat.CSV, lambda: True)
     assert not world.payloads.names()
+
+
+FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "=cmd|' /C calc'!A0", "＝1", "'quoted")  # noqa: RUF001  a sign of Japanese keyboards
+
+
+def cells(id_: str, reason: str) -> tuple[list[str], Any]:
+    """One record in a CSV and in a JSON Lines report."""
+    world, job = a_job(failing=0, chunk=1)
+    key = control_table.outcome_key(job.id, 0)
+    row = {"failed": [{"id": id_, "reason": reason}]}
+    execute(world, Transaction("test", {"row": Put(key, row)}))
+    _, text = report_of(world, job, ReportFormat.CSV)
+    _, cells = csv.reader(io.StringIO(text, newline=""))
+    _, exact = report_of(world, job, ReportFormat.JSONL)
+    return cells, json.loads(exact)
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_c95_no_cell_of_a_csv_is_a_formula_and_jsonl_is_exact(text: str) -> None:
+    shown, exact = cells(text, text)
+    assert shown[1:3] == ["'" + text] * 2
+    assert (exact["id"], exact["reason"]) == (text, text)
+
+
+@pytest.mark.parametrize("text", ["007", "a=1", "r-1", "", "1e5", "é", "a\tb"])
+def test_c95_other_cells_are_as_they_are(text: str) -> None:
+    shown, exact = cells(text, text)
+    assert shown[1:3] == [text] * 2
+    assert exact["id"] == text
