@@ -20,7 +20,7 @@ OPERATORS: Final = (
     Command(
         "drift",
         "scripts.commands.drift:drift",
-        "Compare the record table with the search index. Exit status 1: they differ.",
+        "Compare the record table with the search index. Exit status 1: they differ; 2: trouble.",
     ),
     Command(
         "effects",
@@ -47,7 +47,7 @@ DEVELOPERS: Final = (
     Command(
         "bench",
         "scripts.commands.bench:bench",
-        "Measure what Fairlane costs. Exit status 1: a figure is out of its bound.",
+        "Measure what Fairlane costs. Exit status 1: a figure is out of bounds; 2: trouble.",
         CHECKOUT,
     ),
     Command(
@@ -71,13 +71,13 @@ DEVELOPERS: Final = (
     Command(
         "simulate",
         "scripts.commands.simulate:simulate",
-        "Replay a seed of the simulation step by step. Exit status 1: it breaks a rule.",
+        "Replay a seed of the simulation step by step. Exit status 1: broken rules; 2: trouble.",
         CHECKOUT,
     ),
     Command(
         "soak",
         "scripts.commands.simulate:soak",
-        "Simulate seeds that no test has tried. Exit status 1: one of them breaks a rule.",
+        "Simulate seeds that no test has tried. Exit status 1: one breaks a rule; 2: trouble.",
         CHECKOUT,
     ),
     Command(

@@ -22,7 +22,10 @@ from scripts.bench.registry import BENCHES
 from scripts.local.errors import LocalError
 from scripts.local.steps import Steps
 
+from .comparing import comparing
 
+
+@comparing()
 def bench(
     name: Annotated[str | None, typer.Argument(help="The bench to run; all when left out.")] = None,
     *,
@@ -37,7 +40,7 @@ def bench(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Measure what Fairlane costs. Exit status 1: a figure is out of its bound."""
+    """Measure what Fairlane costs. Exit status 1: a figure is out of bounds; 2: trouble."""
     chosen = [each for each in BENCHES if name in {None, each.name}]
     if not chosen:
         raise LocalError(f"no bench {name!r}; there are: " + ", ".join(b.name for b in BENCHES))

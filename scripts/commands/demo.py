@@ -17,7 +17,10 @@ from scripts.local.airports import airports_by_tenant
 from scripts.local.steps import Steps
 from scripts.verify.lane_isolation import SLOTS, TWO_LANES, slo_ms
 
+from .comparing import comparing
 
+
+@comparing()
 def demo(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -29,7 +32,7 @@ def demo(
     """Show that small jobs start at once while bulk jobs fill every bulk slot.
 
     The demo starts a local stack of its own and loads 28,000 airports. Exit status 1: a claim does
-    not hold.
+    not hold; 2: trouble.
     """
     started = time.monotonic()
     tenants = {tenant: list(airports) for tenant, airports in airports_by_tenant().items()}

@@ -25,10 +25,13 @@ from scripts.local.steps import Steps
 from scripts.ops.deployment import Deployment, deployment
 from scripts.ops.drift import Difference, Drift, Sides, find
 
+from .comparing import comparing
+
 BATCH: Final = 10_000
 """Ids of one repairing job."""
 
 
+@comparing()
 def drift(
     *,
     tenant: Annotated[
@@ -46,7 +49,7 @@ def drift(
     ] = DEFAULT_NAME,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Compare the record table with the search index. Exit status 1: they differ."""
+    """Compare the record table with the search index. Exit status 1: they differ; 2: trouble."""
     here = deployment(stack, name)
     repairs = Repairs(here, tenant)
     try:

@@ -17,9 +17,12 @@ from infra.settings import WafSettings
 from scripts.budget.budget import Budget, budget
 from scripts.budget.ids import like, of_length
 
+from .comparing import comparing
+
 KIB = 1024
 
 
+@comparing()
 def payload_budget(
     *,
     id_length: Annotated[
@@ -39,7 +42,7 @@ def payload_budget(
     """Build the largest request that is accepted and measure it in every layer.
 
     The limits are those of a deployment by default. Exit status 1: the request is too large for a
-    layer.
+    layer; 2: trouble.
     """
     if id_length is not None and sample is not None:
         raise typer.BadParameter("set either --id-length or --sample")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from .comparing import comparing
 from .needs import in_checkout
 
 if TYPE_CHECKING:
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 BLOCK: Final = 50
 
 
+@comparing()
 def simulate(
     seed: Annotated[int, typer.Option(min=0, help="The seed; a seed is the same run every time.")],
 ) -> None:
-    """Replay a seed of the simulation step by step. Exit status 1: it breaks a rule."""
+    """Replay a seed of the simulation step by step. Exit status 1: broken rules; 2: trouble."""
     with in_checkout("simulate"):
         from tests.simulation.scenario import run  # noqa: PLC0415
         from tests.simulation.trace import render  # noqa: PLC0415
@@ -32,6 +34,7 @@ def simulate(
     raise typer.Exit(1 if found.violations else 0)
 
 
+@comparing()
 def soak(
     runs: Annotated[int, typer.Option(min=1, help="How many seeds to run.")] = 10_000,
     workers: Annotated[int, typer.Option(min=1, help="How many processes.")] = 2,
@@ -39,7 +42,7 @@ def soak(
         int | None, typer.Option(min=0, help="The first seed; random when left out.")
     ] = None,
 ) -> None:
-    """Simulate seeds that no test has tried. Exit status 1: one of them breaks a rule."""
+    """Simulate seeds that no test has tried. Exit status 1: one breaks a rule; 2: trouble."""
     with in_checkout("soak"):
         import tests.simulation.scenario  # noqa: F401, PLC0415
     first = random.randrange(10**9) if start is None else start  # noqa: S311  no secret

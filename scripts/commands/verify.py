@@ -23,9 +23,12 @@ from scripts.verify.framework import Bench, Expectation, Report, Scenario, perfo
 from scripts.verify.listing import listing
 from scripts.verify.registry import SCENARIOS
 
+from .comparing import comparing
+
 NOTHING: Final = Expectation.of("expectations", expected="at least one", saw="none", ok=False)
 
 
+@comparing()
 def verify(
     name: Annotated[str | None, typer.Argument(help="The scenario to run.")] = None,
     *,
@@ -58,7 +61,7 @@ def verify(
 
     Each scenario starts a local stack of its own. "waf" is not a scenario: it sends requests to a
     deployed stack to see what its web firewall lets through, and creates nothing there. Exit status
-    1: something differs from what was expected, in the run or in its control.
+    1: something differs from what was expected, in the run or in its control; 2: trouble.
     """
     if stack is not None or tokens is not None:
         reports = [_noisy_on_aws(name, stack, tokens)]

@@ -12,7 +12,8 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Entry point. An expected error is one message and exit status 1; a bug is a traceback.
+    """Entry point. An expected error is one message and its exit status, mostly 1; a bug is a
+    traceback.
 
     Being ended (a closed terminal, a cancelled CI job) runs the same clean-up as Ctrl-C.
     """
@@ -33,7 +34,7 @@ def _run() -> None:
         app()
     except CommandError as error:
         say(f"error: {error}")
-        sys.exit(1)
+        sys.exit(error.status)
 
 
 if __name__ == "__main__":

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 
 class CommandError(Exception):
-    """Expected: the command prints the message and exits with status 1."""
+    """Expected: the command prints the message and exits with ``status``."""
+
+    status = 1
