@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from .jobs.words.limits import MAX_TENANT_BYTES, Limits
+from .jobs.words.pace import PaceSettings
 from .jobs.words.text_rules import text_problem
 from .jobs.words.timing import Timing, require
 
@@ -138,6 +139,7 @@ class WorkSettings(Environment):
     limits: Limits = Limits()
     effects: EffectSettings = EffectSettings()
     query: QuerySettings = QuerySettings()
+    pace: PaceSettings = PaceSettings()
     bulk_slots: int = Field(default=2, ge=1, le=64)
     """Jobs one bulk worker runs at once."""
     bulk_poll_seconds: int = Field(default=20, ge=1, le=20)

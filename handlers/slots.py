@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from .aws.protection import protection_from
 from .bootstrap import work_settings, world
 from .jobs.execution.decisions import KeepMessage, apply_decision
+from .jobs.execution.governor import Governor
 from .jobs.execution.stopping import Worker
 from .jobs.execution.worker import on_message
 from .jobs.words.errors import OutcomeUnknown, ReceiptExpired, Transient
@@ -45,6 +46,7 @@ class Slot:
     stopping: threading.Event
     protection: Protection
     poll_seconds: int
+    governor: Governor | None = None
 
     def run(self) -> None:
         while not self.stopping.is_set():
@@ -71,7 +73,7 @@ class Slot:
 
     def _serve(self, delivery: Delivery) -> None:
         name = f"{self.name}/{self.world.runtime.token()}"
-        worker = Worker(name, stopping=self.stopping.is_set)
+        worker = Worker(name, stopping=self.stopping.is_set, governor=self.governor)
         with self.protection:
             decision = on_message(self.world, delivery, worker)
         self._apply_decision(delivery, decision)
@@ -95,7 +97,12 @@ def serve(asked: Sequence[int]) -> None:
     slots = [
         threading.Thread(
             target=Slot(
-                here, f"{process}/{n}", stopping, protection, settings.bulk_poll_seconds
+                here,
+                f"{process}/{n}",
+                stopping,
+                protection,
+                settings.bulk_poll_seconds,
+                Governor(settings.pace, here.runtime) if settings.pace.on else None,
             ).run,
             name=f"slot-{n}",
         )

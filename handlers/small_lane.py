@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools.utilities.batch import (
@@ -14,6 +15,7 @@ from aws_lambda_powertools.utilities.batch import (
 from . import cold_start
 from .bootstrap import world
 from .jobs.execution.decisions import KeepMessage, apply_decision
+from .jobs.execution.dwell_report import DwellReport
 from .jobs.execution.stopping import Worker
 from .jobs.execution.worker import on_message
 from .jobs.words.errors import ReceiptExpired, Transient
@@ -52,6 +54,7 @@ def _run(record: SQSRecord, context: LambdaContext) -> None:
         # Not the request's id alone: it is Lambda's, which may use it twice.
         name=f"{context.aws_request_id}/{here.runtime.token()}",
         deadline=here.runtime.now() + context.get_remaining_time_in_millis(),
+        started=_dwells().started,
     )
     try:
         decision = on_message(here, delivery, worker)
@@ -65,8 +68,14 @@ def _run(record: SQSRecord, context: LambdaContext) -> None:
             apply_decision(here.queues[Lane.SMALL], delivery, decision)
         except (Transient, ReceiptExpired) as error:
             here.telemetry.log("message_not_settled", message_id=record.message_id, why=str(error))
+    _dwells().leave()
     if isinstance(decision, KeepMessage):
         raise Kept(decision.why)
+
+
+@cache
+def _dwells() -> DwellReport:
+    return DwellReport(world(SERVICE))
 
 
 def _delivery(record: SQSRecord) -> Delivery:

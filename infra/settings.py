@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.pace import PaceSettings
 from handlers.jobs.words.timing import DAY, SECOND, LaneTiming, Timing, require
 from handlers.settings import (
     AuthSettings,
@@ -157,6 +158,8 @@ class DeploySettings(Part):
     records: RecordsSettings = RecordsSettings()
     effects: DeployEffects = DeployEffects()
     query: QuerySettings = QuerySettings()
+    pace: PaceSettings = PaceSettings()
+    """How bulk work gets out of the way of small jobs."""
     due_shards: int = Field(default=4, ge=1, le=64)
     """Index partitions of each kind of row that recovery looks for. It goes on looking at as many
     as there ever were."""

@@ -159,6 +159,7 @@ def work_settings(
         limits=settings.limits,
         effects=settings.effects.told,
         query=settings.query,
+        pace=settings.pace,
         bulk_slots=settings.bulk_lane.slots,
         bulk_poll_seconds=settings.bulk_lane.poll_seconds,
     )

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from ..jobs.results.report import ReportFormat
 from ..jobs.words.job import EndReason, Lane, Traversal, Waiting
+from ..jobs.words.pace import PacedBy
 from ..jobs.words.states import State
 from .item_results import ReportOf
 
@@ -65,6 +66,15 @@ class Effects(BaseModel):
     refused: Count = Field(description="Records that a sink refused for good.")
 
 
+class Pace(BaseModel):
+    """How fast a bulk job is let go while others need the database."""
+
+    percent: Annotated[int, Field(ge=0, le=100)] = Field(
+        description="Percent of the pace it would have alone."
+    )
+    why: PacedBy | None = Field(default=None, description="What slows it down.")
+
+
 class JobAnswer(BaseModel):
     """A job. A field without a value is left out."""
 
@@ -95,6 +105,9 @@ class JobAnswer(BaseModel):
     skipped: Count
     progress: Progress | None = None
     effects: Effects | None = None
+    pace: Pace | None = Field(
+        default=None, description="Only a running job that is slowed down has it."
+    )
     attempt: Count = Field(description="How many attempts have begun.")
     created_at: datetime
     started_at: datetime | None = None

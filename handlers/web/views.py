@@ -59,6 +59,7 @@ def job_view(job: Job, now: int, place: int | None = None) -> dict[str, Any]:
         "skipped": job.skipped,
         "progress": progress(job, now),
         "effects": effects(job),
+        "pace": pace(job),
         "attempt": job.attempt,
         "created_at": timestamp(job.created_at),
         "started_at": timestamp(job.started_at),
@@ -94,7 +95,7 @@ def progress(job: Job, now: int) -> dict[str, Any] | None:
 
 def etag(view: Mapping[str, Any]) -> str:
     """Changes when something happened to the job; time passing is nothing that happened."""
-    known = {name: value for name, value in view.items() if name != "progress"}
+    known = {name: value for name, value in view.items() if name not in {"progress", "pace"}}
     text = json.dumps(known, sort_keys=True)
     return f'W/"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
 
@@ -136,6 +137,13 @@ def effects(job: Job) -> dict[str, int] | None:
         "refused": job.effects_refused,
     }
     return counts if any(counts.values()) else None
+
+
+def pace(job: Job) -> dict[str, Any] | None:
+    """How fast a running job is let go, and why not faster; None at full pace."""
+    if job.state is not State.RUNNING or job.pace is None:
+        return None
+    return {"percent": job.pace} | ({"why": job.paced_by.value} if job.paced_by else {})
 
 
 def selection(job: Job) -> str:

@@ -19,6 +19,7 @@ State: TypeAlias = Annotated[words.State | str, _OPEN]
 Lane: TypeAlias = Annotated[words.Lane | str, _OPEN]
 EndReason: TypeAlias = Annotated[words.EndReason | str, _OPEN]
 Waiting: TypeAlias = Annotated[words.Waiting | str, _OPEN]
+PacedBy: TypeAlias = Annotated[words.PacedBy | str, _OPEN]
 Selection: TypeAlias = Annotated[words.Selection | str, _OPEN]
 Traversal: TypeAlias = Annotated[words.Traversal | str, _OPEN]
 ReportFormat: TypeAlias = Annotated[words.ReportFormat | str, _OPEN]
@@ -51,6 +52,13 @@ class EffectsView(Answer):
     refused: int
 
 
+class PaceView(Answer):
+    """How fast a bulk job is let go while others need the database."""
+
+    percent: int
+    why: PacedBy | None = None
+
+
 class JobView(Answer):
     """A job as its tenant sees it."""
 
@@ -75,6 +83,8 @@ class JobView(Answer):
     skipped: int
     progress: Progress | None = None
     effects: EffectsView | None = None
+    pace: PaceView | None = None
+    """Of a running job that is slowed down."""
     attempt: int
     created_at: AwareDatetime
     started_at: AwareDatetime | None = None

@@ -54,6 +54,16 @@ class Waiting(StrEnum):
     RETRY = "retry"
 
 
+class PacedBy(StrEnum):
+    """What slows a bulk job down."""
+
+    SMALL_LANE = "small_lane"
+    THROTTLING = "throttling"
+    CONFLICTS = "conflicts"
+    LATENCY = "latency"
+    RATE_LIMIT = "rate_limit"
+
+
 class Selection(StrEnum):
     """How a job's records were named."""
 

@@ -84,12 +84,14 @@ class _Attempt:
                 if prepared.stop is not None:
                     return prepared
                 job = prepared.job
+            governor = self.worker.governor if job.lane is Lane.BULK else None
             loop = ChunkLoop(
-                self.world,
+                governor.measured(self.world) if governor else self.world,
                 work,
                 source_of(self.world, job),
                 self._should_stop,
                 self.effects.add,
+                governor,
             )
             return loop.walk(job)
         except OwnershipLost:

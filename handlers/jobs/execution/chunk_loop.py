@@ -20,15 +20,17 @@ from .prefetch import Chunk, Prefetch
 from .stopping import LoopEnd, StopRequested, still_running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..selection.id_sources import Entry, Source
     from ..words.effect import Effect
     from ..words.job import IdCursor, Job
     from ..words.ports import World
     from ..words.writes import Item
+    from .governor import Governor
     from .stopping import StopReason
 
+FULL_PERCENT: Final = 100
 MAX_TRIES: Final = 500
 """How often one chunk is tried; a record that keeps changing is failed long before that."""
 MAX_REPLANS: Final = 3
@@ -45,6 +47,8 @@ class ChunkLoop:
     should_stop: Callable[[Job], StopReason | None]
     committed: Callable[[Effect], None] = lambda _effect: None
     """Called with each effect whose chunk has committed."""
+    governor: Governor | None = None
+    """What sets the pace; None: full pace."""
 
     def walk(self, job: Job) -> LoopEnd:
         """Commit chunk after chunk until the end or a reason to stop.
@@ -72,7 +76,10 @@ class ChunkLoop:
                 continue
             before = job
             job = self._commit_in_pieces(job, entries, dict(chunk.plans))
-            self._measure(before, job, started)
+            taken = self.world.runtime.now() - started
+            self._measure(before, job, taken)
+            if self.governor is not None:
+                self.governor.after_chunk(self.world, job, taken)
             if job.cursor != entries[-1].cursor:
                 cursor = job.cursor
         return self._ended(job)
@@ -80,6 +87,8 @@ class ChunkLoop:
     def _read(self, job: Job, cursor: IdCursor) -> Chunk:
         """The next ids with the plans for their records. Raises Transient, JobFailed."""
         size = min(self.world.limits.chunk_size, MAX_CHUNK)
+        if self.governor is not None:
+            size = self.governor.chunk_size(size)
         part = retry_transient(self.world, partial(self.source.after, cursor, size))
         ids = list(dict.fromkeys(entry.id for entry in part.entries))
         if not ids:
@@ -140,6 +149,7 @@ class ChunkLoop:
                 "failed": job.failed + counts.failed,
                 "skipped": job.skipped + counts.skipped,
                 "effects_open": job.effects_open + (1 if effect else 0),
+                **self._pace(),
             }
         )
         transaction = commit_chunk(
@@ -154,6 +164,12 @@ class ChunkLoop:
         if effect:
             self.committed(effect)
         return after
+
+    def _pace(self) -> Mapping[str, object]:
+        """The job's fields that say at which pace its chunk was made."""
+        if self.governor is None or self.governor.percent >= FULL_PERCENT:
+            return {"pace": None, "paced_by": None}
+        return {"pace": self.governor.percent, "paced_by": self.governor.why}
 
     def _outcomes(self, planned: Sequence[Plan]) -> Item | None:
         """Kept as long as the job can be read, which is counted from its end."""
@@ -207,9 +223,8 @@ class ChunkLoop:
             return failed
         return failed | retry_transient(self.world, lambda: plan(self.world, job, self.work, again))
 
-    def _measure(self, before: Job, after: Job, started: int) -> None:
+    def _measure(self, before: Job, after: Job, taken: int) -> None:
         telemetry, lane, operation = self.world.telemetry, after.lane, after.operation
-        taken = self.world.runtime.now() - started
         telemetry.duration(Metric.CHUNK_TIME, taken, lane=lane, operation=operation)
         count = after.position - before.position
         telemetry.count(Metric.ITEMS, count, lane=lane, operation=operation)

@@ -20,7 +20,7 @@ from ..transitions.attempt import begin_attempt, store_receipt
 from ..transitions.conditions import LEASE
 from ..transitions.finish import Ending
 from ..words.errors import Undecodable
-from ..words.job import EndReason, Job, Lease
+from ..words.job import EndReason, Job, Lane, Lease
 from ..words.messages import Pointer, UnreadableMessage, read_pointer
 from ..words.metrics import Metric
 from ..words.states import State
@@ -211,6 +211,8 @@ class _DeliveryCheck:
         lane, operation = begun.lane, begun.operation
         telemetry = self.world.telemetry
         telemetry.duration(Metric.DWELL, begun.dwell_ms or 0, lane=lane, operation=operation)
+        if lane is Lane.SMALL:
+            self.worker.started(begun.dwell_ms or 0)
         if self.delivery.receive_count == 1:
             waited = max(0, self.world.runtime.now() - self.delivery.sent_at)
             telemetry.duration(Metric.QUEUE_DWELL, waited, lane=lane, operation=operation)

@@ -15,6 +15,7 @@ from ..words.states import State
 if TYPE_CHECKING:
     from ..words.job import Job
     from ..words.ports import World
+    from .governor import Governor
 
 
 class StopReason(StrEnum):
@@ -42,6 +43,10 @@ class Worker:
     """True when the process was asked to end."""
     deadline: int | None = None
     """When the process will be killed (ms), if that is known."""
+    governor: Governor | None = None
+    """What sets the pace of its bulk jobs; None: they take what they can get."""
+    started: Callable[[int], None] = lambda _dwell_ms: None
+    """Called with the dwell (ms) of a small job that starts for the first time."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..storage import control_table
 from ..storage.job_update import job_update
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ..words.job import Job
     from ..words.ports import World
     from ..words.writes import Item, When, Write
+
+COMMIT: Final = "commit_chunk"
 
 
 def commit_chunk(
@@ -52,7 +54,7 @@ def commit_chunk(
     committed = job_is(
         job.id, lambda now: now.fence == after.fence and now.position >= after.position
     )
-    return Transaction("commit_chunk", writes, committed)
+    return Transaction(COMMIT, writes, committed)
 
 
 def record_role(index: int) -> str:

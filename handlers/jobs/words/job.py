@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from .pace import PacedBy
 from .states import State
 from .upload import Upload
 
@@ -142,6 +143,10 @@ class Job(BaseModel):
     finished_at: Millis | None = None
     retry_at: Millis | None = None
     waiting_reason: Waiting | None = None
+    pace: int | None = Field(default=None, ge=0)
+    """Percent of the full pace at its last chunk; None at full pace."""
+    paced_by: PacedBy | None = None
+    """What slowed it down then."""
     idempotency: str | None = None
     """Hash of the client's Idempotency-Key and request, if one was sent."""
     labels: Mapping[str, str] = Field(default_factory=dict)

@@ -16,6 +16,8 @@ class Metric(StrEnum):
     """Records done by a chunk."""
     CHUNK_TIME = "ChunkTime"
     """ms of one chunk: read, plan, commit."""
+    PACE = "Pace"
+    """Percent of the full pace at which a slot of the bulk lane works, once a second."""
     REDELIVERIES_OF_ACTIVE = "RedeliveriesOfActive"
     OWNERSHIP_LOST = "OwnershipLost"
     TAKEOVERS = "Takeovers"
