@@ -54,7 +54,7 @@ def _run(record: SQSRecord, context: LambdaContext) -> None:
         # Not the request's id alone: it is Lambda's, which may use it twice.
         name=f"{context.aws_request_id}/{here.runtime.token()}",
         deadline=here.runtime.now() + context.get_remaining_time_in_millis(),
-        started=_dwells().started,
+        started=dwells().started,
     )
     try:
         decision = on_message(here, delivery, worker)
@@ -68,13 +68,13 @@ def _run(record: SQSRecord, context: LambdaContext) -> None:
             apply_decision(here.queues[Lane.SMALL], delivery, decision)
         except (Transient, ReceiptExpired) as error:
             here.telemetry.log("message_not_settled", message_id=record.message_id, why=str(error))
-    _dwells().leave()
+    dwells().leave()
     if isinstance(decision, KeepMessage):
         raise Kept(decision.why)
 
 
 @cache
-def _dwells() -> DwellReport:
+def dwells() -> DwellReport:
     return DwellReport(world(SERVICE))
 
 

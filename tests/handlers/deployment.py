@@ -260,7 +260,10 @@ def settings(urls: Mapping[Lane, str], limits: Limits) -> WorkSettings:
 def forget(*, everything: bool) -> None:
     """Let the next use read the environment again."""
     if everything:
-        for cached in (bootstrap.work_settings, bootstrap.world, idempotency._layer, api.callers):
+        for cached in (
+            *(bootstrap.work_settings, bootstrap.world, small_lane.dwells),
+            *(idempotency._layer, api.callers),
+        ):
             cached.cache_clear()
 
 

@@ -26,6 +26,7 @@ WITH_KEY = CREATE + 2
 SINGLE_CHUNK = 6
 FURTHER_CHUNK = 2
 HEARTBEAT = 3
+DWELL_SAMPLE = 1
 CHUNK = 10
 RECEIVE = "SQS.ReceiveMessage"
 
@@ -79,6 +80,17 @@ def test_a_single_chunk_in_the_small_lane(stack: Deployment) -> None:
         assert stack.invoke([sqs_record(delivery)]) == []
     assert stack.job(id_).state is State.SUCCEEDED
     assert 0 < cost(calls) + 1 <= SINGLE_CHUNK, calls
+
+
+def test_the_next_ones_in_the_same_process(stack: Deployment) -> None:
+    """At most one call more, and that after the job's end: the sample of the lane's dwell."""
+    for number in range(3):
+        id_ = stack.created(stack.fill(30), subject=f"s{number}")
+        [delivery] = stack.receive()
+        with stack.counted() as calls:
+            stack.invoke([sqs_record(delivery)])
+        assert stack.job(id_).state is State.SUCCEEDED
+        assert cost(calls) + 1 <= SINGLE_CHUNK + DWELL_SAMPLE, calls
 
 
 def test_a_single_chunk_in_the_bulk_lane(stack: Deployment) -> None:
