@@ -124,7 +124,7 @@ def celery_lanes(
 
     environment = {
         **CREDENTIALS,
-        "AWS_ENDPOINT_URL": stack.endpoint,
+        **stack.addresses,
         "PATH": os.environ["PATH"],
         tasks.BROKER: broker,
         tasks.RECORDS: records_table,

@@ -158,6 +158,7 @@ def _facts(state: State) -> dict[str, object]:
         "up": state.up,
         "api": state.api_url,
         "aws": endpoint(state.port),
+        "database": endpoint(state.database_port),
         "pid": state.aws.pid if state.aws and state.aws.alive() else None,
         "workers": [worker.pid for worker in state.workers if worker.alive()],
         "workers_wanted": state.wanted,

@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 class Clients:
     """One client per service, made when it is first asked for. Safe to share between threads."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, database_port: int) -> None:
         self._session = boto3.Session(
             aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
             aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
             region_name=REGION,
         )
         self._endpoint = endpoint(port)
+        self._database = endpoint(database_port)
         self._config = Config(
             max_pool_connections=32,
             read_timeout=120,
@@ -46,6 +47,11 @@ class Clients:
 
     @cached_property
     def dynamodb(self) -> DynamoDBClient:
+        return self._session.client("dynamodb", endpoint_url=self._database, config=self._config)
+
+    @cached_property
+    def declared(self) -> DynamoDBClient:
+        """The tables as CloudFormation made them, without what is in them."""
         return self._session.client("dynamodb", endpoint_url=self._endpoint, config=self._config)
 
     @cached_property

@@ -1,4 +1,9 @@
-"""The local AWS: ministack as a child process on loopback."""
+"""The local AWS: ministack as child processes on loopback.
+
+The database has a process of its own. ministack answers everything from one thread; in a single
+process every message and every call of a function would wait for whatever transaction of the bulk
+lane is being worked on, which on AWS it does not.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +33,8 @@ CREDENTIALS: Final = {
 START_TIMEOUT_S: Final = 300
 STOP_GRACE_S: Final = 5
 ATTEMPTS: Final = 3
+DATABASE_URL: Final = "AWS_ENDPOINT_URL_DYNAMODB"
+"""Where the AWS libraries look for the database's own address."""
 
 
 def endpoint(port: int) -> str:
@@ -41,16 +48,35 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start(folder: Path, started: Callable[[Process, int], None]) -> tuple[Process, int]:
+def addresses(port: int, database_port: int) -> dict[str, str]:
+    """What an AWS client finds the local AWS by, in the environment."""
+    return {"AWS_ENDPOINT_URL": endpoint(port), DATABASE_URL: endpoint(database_port)}
+
+
+def start_database(folder: Path, started: Callable[[Process, int], None]) -> tuple[Process, int]:
+    """Like ``start``, of the database alone."""
+    return start(folder, started, log="database.log", over={"SERVICES": "dynamodb"})
+
+
+def start(
+    folder: Path,
+    started: Callable[[Process, int], None],
+    *,
+    database_port: int | None = None,
+    log: str = "ministack.log",
+    over: Mapping[str, str] | None = None,
+) -> tuple[Process, int]:
     """Start ministack on a free port and wait until it answers. ``started`` is told the process
-    and its port before the wait. Raises LocalError."""
+    and its port before the wait. database_port: of the process that is its database; its functions
+    inherit the address. over: more of its environment. Raises LocalError."""
+    more = {DATABASE_URL: endpoint(database_port)} if database_port else {}
     for _ in range(ATTEMPTS):
         port = free_port()
         process = processes.start(
             [sys.executable, "-c", "from scripts.local.emulator import main; main()"],
-            env=_environment(folder, port),
+            env={**_environment(folder, port), **more, **(over or {})},
             cwd=_folder(folder / "tmp"),
-            log=folder / "ministack.log",
+            log=folder / log,
         )
         try:
             started(process, port)

@@ -45,13 +45,18 @@ class Parts:
         return ministack.endpoint(self._state.port)
 
     @property
+    def addresses(self) -> dict[str, str]:
+        """The same for an environment, with that of the database, which has its own."""
+        return ministack.addresses(self._state.port, self._state.database_port)
+
+    @property
     def credentials(self) -> Mapping[str, str]:
         """What an AWS client finds them by, and the region, in the environment."""
         return ministack.CREDENTIALS
 
     @cached_property
     def clients(self) -> Clients:
-        return Clients(self._state.port)
+        return Clients(self._state.port, self._state.database_port)
 
     @cached_property
     def issuer(self) -> Issuer:
@@ -68,7 +73,7 @@ class Parts:
         return Workers(
             self.clients.ecs,
             task_definition=self.deployed.only("AWS::ECS::TaskDefinition"),
-            port=self._state.port,
+            addresses=self.addresses,
             folder=self.folder.path,
             known=self._state.workers,
             changed=self._workers_changed,

@@ -20,6 +20,7 @@ from . import (
     processes,
     records,
     supervisor,
+    tables,
     warming,
 )
 from .assemblies import PROJECT
@@ -152,7 +153,7 @@ class LocalStack(Parts):
         step = self._steps.step
         with self._synthesis(self._settings or {}, search=self._with_search) as synthesis:
             with step("Starting the local AWS"):
-                ministack.start(self.folder.path, lambda aws, port: self._save(aws=aws, port=port))
+                self._start_aws()
             if self._with_search:
                 with step("Starting the search engine"):
                     self._start_search()
@@ -164,6 +165,7 @@ class LocalStack(Parts):
                 assembly = synthesis.assembly(self._addresses())
         with step("Deploying it"):
             deployed = deploy.deploy(self.clients, assembly)
+            tables.put(self.clients, deployed)
             self.issuer.publish(self.clients.s3)
             self._save(deployed=deployed, api_url=deployed.api_url(self.endpoint))
         with step("Warming the functions"):
@@ -192,6 +194,7 @@ class LocalStack(Parts):
         with step("Deploying it"):
             template = deploy.template(self.clients.cloudformation, before.stack)
             deployed = deploy.update(self.clients, assembly)
+            tables.put(self.clients, deployed)
             changed = template != deploy.template(self.clients.cloudformation, before.stack)
             self._save(deployed=deployed, api_url=deployed.api_url(self.endpoint))
             self._forget_parts()
@@ -238,6 +241,17 @@ class LocalStack(Parts):
     def _addresses(self) -> dict[str, str]:
         return {AWS_STAND_IN: self.endpoint, SEARCH_STAND_IN: self._state.search_url}
 
+    def _start_aws(self) -> None:
+        folder = self.folder.path
+        _, database_port = ministack.start_database(
+            folder, lambda process, port: self._save(database=process, database_port=port)
+        )
+        ministack.start(
+            folder,
+            lambda process, port: self._save(aws=process, port=port),
+            database_port=database_port,
+        )
+
     def _start_search(self, port: int = 0) -> None:
         """It holds an empty index afterwards. port: 0 for a free one."""
         engine = EmbeddedSearch(
@@ -258,8 +272,9 @@ class LocalStack(Parts):
         # Workers first: they end better while the AWS they talk to still answers.
         supervised = [state.supervisor] if state.supervisor else []
         processes.stop([*supervised, *state.workers], grace=ministack.STOP_GRACE_S)
-        if state.aws:
-            ministack.stop(state.aws)
+        for process in state.local_aws:
+            if process:
+                ministack.stop(process)
         if state.search:
             processes.stop([state.search], grace=ministack.STOP_GRACE_S)
         self._forget_parts()

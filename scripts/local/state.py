@@ -27,6 +27,9 @@ class State(BaseModel):
 
     aws: Process | None = None
     port: int = 0
+    database: Process | None = None
+    """The local AWS's database, a process of its own."""
+    database_port: int = 0
     search: Process | None = None
     """The embedded search engine, where the stack has one."""
     search_url: str = ""
@@ -45,12 +48,17 @@ class State(BaseModel):
     @property
     def processes(self) -> tuple[Process, ...]:
         """Those that were started, running or not."""
-        others = (self.aws, self.search, self.supervisor)
+        others = (self.aws, self.database, self.search, self.supervisor)
         return (*self.workers, *(process for process in others if process))
 
     @property
     def up(self) -> bool:
-        return self.ready and self.aws is not None and self.aws.alive()
+        return self.ready and all(part is not None and part.alive() for part in self.local_aws)
+
+    @property
+    def local_aws(self) -> tuple[Process | None, Process | None]:
+        """The processes without which nothing of the stack is left."""
+        return self.aws, self.database
 
 
 class StackFolder:

@@ -20,6 +20,7 @@ from . import processes
 from .assemblies import PROJECT
 from .clients import Clients
 from .errors import InUse
+from .ministack import addresses
 from .processes import Process
 from .state import StackFolder, State
 from .worker import Workers
@@ -94,9 +95,9 @@ def workers_of(
     """The bulk workers that a stack's state names."""
     assert state.deployed is not None  # a stack that is up is deployed
     return Workers(
-        Clients(state.port).ecs,
+        Clients(state.port, state.database_port).ecs,
         task_definition=state.deployed.only("AWS::ECS::TaskDefinition"),
-        port=state.port,
+        addresses=addresses(state.port, state.database_port),
         folder=folder.path,
         known=state.workers,
         changed=changed,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from . import processes
 from .assemblies import PROJECT
 from .errors import LocalError
-from .ministack import CREDENTIALS, endpoint
+from .ministack import CREDENTIALS
 from .processes import Process
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ class Workers:
         ecs: ECSClient,
         *,
         task_definition: str,
-        port: int,
+        addresses: Mapping[str, str],
         folder: Path,
         known: Sequence[Process],
         changed: Callable[[Sequence[Process]], None],
     ) -> None:
         self._ecs = ecs
         self._task_definition = task_definition
-        self._port = port
+        self._addresses = addresses
         self._folder = folder
         self._all = list(known)
         self._changed = changed
@@ -92,7 +92,7 @@ class Workers:
         return {
             **{entry["name"]: entry["value"] for entry in container.get("environment", [])},
             **CREDENTIALS,
-            "AWS_ENDPOINT_URL": endpoint(self._port),
+            **self._addresses,
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.defpath]),
             "PYTHONUNBUFFERED": "1",
         }

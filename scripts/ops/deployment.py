@@ -63,7 +63,7 @@ def _attached(name: str) -> str:
         ) from error
     attached = LocalStack(name).attach()
     os.environ.update(attached.credentials)
-    os.environ["AWS_ENDPOINT_URL"] = attached.endpoint
+    os.environ.update(attached.addresses)
     return attached.deployed.stack
 
 

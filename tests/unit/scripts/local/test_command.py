@@ -20,13 +20,14 @@ from scripts.local.state import StackFolder, State
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[State]:
-    """Of a stack whose five processes run."""
+    """Of a stack whose six processes run."""
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
-    made = [processes.start(command, env={}, cwd=tmp_path, log=tmp_path / "log") for _ in range(5)]
-    aws, search, supervisor, *workers = made
+    made = [processes.start(command, env={}, cwd=tmp_path, log=tmp_path / "log") for _ in range(6)]
+    aws, database, search, supervisor, *workers = made
     try:
         yield State(
             aws=aws,
+            database=database,
             search=search,
             supervisor=supervisor,
             workers=tuple(workers),
@@ -65,7 +66,7 @@ def test_status_names_the_parts_that_ended(state: State) -> None:
     assert local._state(state) == "up, but search and supervisor ended"
     facts = local._facts(state)
     assert (facts["search"], facts["supervisor"], facts["up"]) == (False, False, True)
-    end(state.aws)
+    end(state.database)
     assert local._state(state) == "not up"
 
 

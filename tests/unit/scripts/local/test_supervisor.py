@@ -51,6 +51,7 @@ class Stack:
         self.folder.write(
             State(
                 aws=self.aws,
+                database=self.aws,
                 ready=True,
                 wanted=2,
                 deployed=Deployed(stack="s", outputs={}, resources={}),
@@ -62,7 +63,7 @@ class Stack:
         return Workers(
             cast("ECSClient", self.ecs),
             task_definition="task",
-            port=1,
+            addresses={},
             folder=self.folder.path,
             known=state.workers,
             changed=changed,
