@@ -156,7 +156,7 @@ def forwarding(own: Handler, database: str) -> Handler:
     ) -> tuple[int, dict[str, str], bytes]:
         if headers.get("x-amz-target", "").rpartition(".")[2] in DECLARED:
             return await own(method, path, headers, body, query)
-        kept = {name: headers[name] for name in FORWARDED if name in headers}
+        kept: dict[str, str] = {n: headers[n] for n in FORWARDED if n in headers}
         answer = await asyncio.to_thread(
             pool.request, method, database + path, body=body, headers=kept, retries=False
         )
