@@ -87,6 +87,7 @@ def _delivery(record: SQSRecord) -> Delivery:
         receive_count=int(attributes["ApproximateReceiveCount"]),
         sent_at=int(attributes["SentTimestamp"]),
         first_received_at=int(attributes["ApproximateFirstReceiveTimestamp"]),
+        group=attributes.get("MessageGroupId", ""),
     )
 
 

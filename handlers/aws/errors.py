@@ -6,6 +6,7 @@ in the deployment or the code, and is raised as it is.
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
@@ -130,7 +131,8 @@ _SERVER_FAULT: Final = 500
 def meaning_of(error: Exception) -> Meaning | None:
     """The error's meaning; None for a mistake in the deployment or the code."""
     if isinstance(error, boto.ClientError):
-        return CODES.get(code_of(error)) or _by_status(error)
+        code = code_of(error)
+        return CODES.get(code) or CODES.get(_unprefixed(code)) or _by_status(error)
     if isinstance(error, _UNSENT):
         return Meaning.UNSENT
     if isinstance(error, _LOST):
@@ -140,6 +142,12 @@ def meaning_of(error: Exception) -> Meaning | None:
 
 def code_of(error: boto.ClientError) -> str:
     return error.response.get("Error", {}).get("Code", "")
+
+
+def _unprefixed(code: str) -> str:
+    """The code without the service that it may come with: ``AWS.SimpleQueueService.…``,
+    ``com.amazonaws.sqs#…``."""
+    return re.split("[.#]", code)[-1]
 
 
 def _by_status(error: boto.ClientError) -> Meaning | None:

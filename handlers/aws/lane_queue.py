@@ -43,7 +43,9 @@ class SqsLaneQueue:
         failed = answer.get("Failed", [])
         if len(failed) == len(messages):
             raise Transient("; ".join(sorted({entry["Code"] for entry in failed})))
-        return frozenset(int(entry["Id"]) for entry in failed)
+        # A message that the answer does not name may not have been taken.
+        accepted = {int(entry["Id"]) for entry in answer.get("Successful", [])}
+        return frozenset(range(len(messages))) - accepted
 
     def receive(self, limit: int, wait_seconds: int) -> Sequence[Delivery]:
         if not 1 <= limit <= MAX_BATCH or not 0 <= wait_seconds <= LONGEST_POLL:
@@ -57,6 +59,7 @@ class SqsLaneQueue:
                     "SentTimestamp",
                     "ApproximateReceiveCount",
                     "ApproximateFirstReceiveTimestamp",
+                    "MessageGroupId",
                 ],
             )
         return [_delivery(message) for message in answer.get("Messages", [])]
@@ -102,4 +105,5 @@ def _delivery(message: MessageTypeDef) -> Delivery:
         receive_count=int(attributes["ApproximateReceiveCount"]),
         sent_at=int(attributes["SentTimestamp"]),
         first_received_at=int(attributes["ApproximateFirstReceiveTimestamp"]),
+        group=attributes.get("MessageGroupId", ""),
     )

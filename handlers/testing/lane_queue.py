@@ -146,6 +146,7 @@ class MemoryLaneQueue:
             receive_count=message.receive_count,
             sent_at=message.sent_at,
             first_received_at=message.first_received_at,
+            group=message.group,
         )
 
     def _used_up(self, message: Stored) -> bool:

@@ -128,6 +128,18 @@ def test_a_code_means_what_may_be_concluded(code: str, expected: tuple[Expected,
     assert tuple(outcome(context, error) for context in contexts) == expected
 
 
+@pytest.mark.parametrize("prefix", ["AWS.SimpleQueueService.", "com.amazonaws.sqs#", "KMS."])
+@pytest.mark.parametrize("code", CODES)
+def test_c76_a_code_means_the_same_with_the_prefix_of_its_service(prefix: str, code: str) -> None:
+    def outcomes(error: Exception) -> list[Expected]:
+        contexts = (reading(), sending(), using_receipt(), one_write())
+        return [outcome(context, error) for context in contexts]
+
+    reasons = [{"Code": "ConditionalCheckFailed"}]
+    bare = client_error(code, CancellationReasons=reasons)
+    assert outcomes(client_error(prefix + code, CancellationReasons=reasons)) == outcomes(bare)
+
+
 NETWORK: Final[dict[str, tuple[Exception, tuple[Expected, ...]]]] = {
     "connect time-out": (boto.ConnectTimeoutError(endpoint_url="x"), PASSING),
     "no connection": (boto.EndpointConnectionError(endpoint_url="x"), PASSING),

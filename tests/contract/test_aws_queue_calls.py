@@ -67,6 +67,19 @@ def test_what_a_send_did_not_accept_is_named(accepted: list[int], failed: list[i
         assert lane_queue.send(MESSAGES) == frozenset(failed)
 
 
+@pytest.mark.parametrize(
+    ("accepted", "failed", "left"),
+    [([0, 2], [], [1]), ([], [2], [0, 1, 2]), ([], [], [0, 1, 2]), ([1], [0], [0, 2])],
+)
+def test_c77_only_what_an_answer_names_as_accepted_was_sent(
+    accepted: list[int], failed: list[int], left: list[int]
+) -> None:
+    client, lane_queue = queue()
+    with stubbed(client) as stub:
+        stub.add_response("send_message_batch", sent(accepted, failed))
+        assert lane_queue.send(MESSAGES) == frozenset(left)
+
+
 def test_a_send_that_accepts_nothing_is_transient() -> None:
     client, lane_queue = queue()
     with stubbed(client) as stub:
@@ -98,13 +111,14 @@ def test_a_receive_asks_for_the_story_of_each_message() -> None:
         "QueueUrl": URL,
         "MaxNumberOfMessages": 5,
         "WaitTimeSeconds": 20,
-        "MessageSystemAttributeNames": sorted(attributes, reverse=True),
+        "MessageSystemAttributeNames": [*sorted(attributes, reverse=True), "MessageGroupId"],
     }
     with stubbed(client) as stub:
         stub.add_response("receive_message", {"Messages": [answer]}, expected)
         (delivery,) = lane_queue.receive(5, 20)
     assert (delivery.receive_count, delivery.sent_at) == (3, 1_764_400_000_123)
     assert delivery.first_received_at == 1_764_400_001_000
+    assert delivery.group == ""
 
 
 @pytest.mark.parametrize(

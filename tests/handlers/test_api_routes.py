@@ -14,6 +14,7 @@ from handlers.jobs.storage.transaction import Indeterminate
 from handlers.jobs.words.job import EndReason, Lane
 from handlers.jobs.words.states import State
 from tests.handlers.deployment import TENANT, job
+from tests.support.jobs import use_up
 
 if TYPE_CHECKING:
     from tests.handlers.deployment import Deployment
@@ -87,9 +88,7 @@ def test_a_taken_subject_leaves_no_stored_ids_either(stack: Deployment) -> None:
 
 
 def test_the_four_verbs(stack: Deployment) -> None:
-    id_ = stack.created(
-        stack.fill(2), tolerated_failure_percent=0, params={"field": "no", "add": 1}
-    )
+    id_ = stack.created(stack.fill(2))
     url = f"/v1/jobs/{id_}"
     for verb, status, state in (
         ("resume", 202, "QUEUED"),
@@ -100,10 +99,11 @@ def test_the_four_verbs(stack: Deployment) -> None:
     ):
         answer = stack.call("POST", f"{url}/{verb}")
         assert (answer.status, answer.body["state"]) == (status, state or "QUEUED"), verb
+    use_up(stack.world, stack.job(id_))
     for _ in range(2):  # the message of before the pause, and the one of the resume
         stack.run()
     failed = stack.call("GET", url).body
-    assert (failed["state"], failed["end_reason"]) == ("FAILED", EndReason.TOO_MANY_FAILED)
+    assert (failed["state"], failed["end_reason"]) == ("FAILED", EndReason.ATTEMPTS_EXHAUSTED)
     for verb in ("cancel", "pause", "resume"):
         answer = stack.call("POST", f"{url}/{verb}")
         assert (answer.status, answer.body["code"]) == (409, "not_possible")

@@ -19,13 +19,14 @@ from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.operation import Record
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import MINUTE
+from handlers.jobs.words.writes import Update
 from handlers.testing.world import MemoryWorld, memory_world
 
 if TYPE_CHECKING:
     from handlers.jobs.execution.decisions import Decision
     from handlers.jobs.storage.transaction import Transaction
     from handlers.jobs.words.job import Lease
-    from handlers.jobs.words.ports import Delivery
+    from handlers.jobs.words.ports import Delivery, World
 
 TENANT = "acme"
 CHUNK = 10
@@ -68,6 +69,12 @@ def run_next(world: MemoryWorld, lane: Lane = Lane.SMALL, **worker: object) -> D
     decision = on_message(world, delivery, Worker("w1", **worker))  # type: ignore[arg-type]
     apply_decision(world.queues[lane], delivery, decision)
     return decision
+
+
+def use_up(world: World, job: Job) -> None:
+    """The job has no attempts left: its next delivery fails it, with every record still to do."""
+    spent = world.timing.lane(job.lane).max_attempts
+    world.store.transact("spent", [Update(control_table.job_key(job.id), set={"attempt": spent})])
 
 
 def now(world: MemoryWorld, job: Job) -> Job:

@@ -122,11 +122,8 @@ class _Attempt:
         if self.worker.stopping():
             return StopReason.SHUTDOWN
         timing = self.world.timing
-        if (
-            job.lane is Lane.SMALL
-            and self.worker.deadline is not None
-            and self.worker.deadline - now < ms(timing.small_reserve)
-        ):
+        deadline = self.worker.deadline
+        if deadline is not None and deadline - now < ms(timing.small_reserve):
             return StopReason.OUT_OF_TIME
         cap = self.delivery.first_received_at + VISIBILITY_CAP
         if cap - now < 2 * ms(timing.lane(job.lane).visibility):

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 
 LOOK_AGAIN: Final = 5
-"""Seconds until the message of a job that could not be read is received again."""
+"""Seconds until a message for which nothing could be done is received again, the first time."""
+
+MAX_DOUBLINGS: Final = 16
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,21 @@ class KeepMessage:
     receipt: str | None = None
 
 
+@dataclass(frozen=True)
+class LookAgain:
+    """Nothing could be done for the message now: it must come back, later each time."""
+
+    why: str
+
+
 Decision = DeleteMessage | KeepMessage
-Finding = RunAttempt | Decision
+Finding = RunAttempt | LookAgain | Decision
+
+
+def wait_before_next_receive(delivery: Delivery, visibility: int) -> int:
+    """Seconds, doubled with each receive up to the lane's visibility: the receives of one message
+    then outlast an outage, and its job starts at most a visibility timeout after the end of it."""
+    return min(visibility, LOOK_AGAIN << min(delivery.receive_count - 1, MAX_DOUBLINGS))
 
 
 def apply_decision(queue: LaneQueue, delivery: Delivery, decision: Decision) -> bool:

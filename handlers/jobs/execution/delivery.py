@@ -25,7 +25,7 @@ from ..words.messages import Pointer, UnreadableMessage, read_pointer
 from ..words.metrics import Metric
 from ..words.states import State
 from ..words.timing import SECOND
-from .decisions import LOOK_AGAIN, DeleteMessage, KeepMessage, RunAttempt
+from .decisions import DeleteMessage, KeepMessage, LookAgain, RunAttempt
 
 if TYPE_CHECKING:
     from ..words.ports import Delivery, World
@@ -83,7 +83,7 @@ class _DeliveryCheck:
                         continue
             except _JobMoved:
                 continue
-        return KeepMessage("busy", LOOK_AGAIN)
+        return LookAgain("busy")
 
     @property
     def _key(self) -> Key:
@@ -97,6 +97,10 @@ class _DeliveryCheck:
                 return DeleteMessage("settling: effects have their own rows")
             case State.PAUSED:
                 return DeleteMessage("paused: resuming sends a new message")
+            case _ if job.lane is not self.pointer.lane:
+                # Also when the other lane's worker is dead: this one has neither its time nor the
+                # queue that its receipts belong to.
+                return DeleteMessage("promoted: the other lane has its message")
             case State.QUEUED:
                 return self._queued(job)
             case _:
@@ -111,8 +115,6 @@ class _DeliveryCheck:
     def _queued(self, job: Job) -> Finding:
         if job.held:
             return DeleteMessage("held: admission sends a new message")
-        if job.lane is not self.pointer.lane:
-            return DeleteMessage("promoted: the other lane has its message")
         wait = (job.retry_at or 0) - self.world.runtime.now()
         if wait > 0:
             return KeepMessage("waiting for retry", -(-wait // SECOND))
@@ -147,7 +149,7 @@ class _DeliveryCheck:
             raise _JobMoved from None
         return KeepMessage("held by live owner", self.world.timing.lane(job.lane).visibility)
 
-    def _superseded(self, job: Job) -> Decision:
+    def _superseded(self, job: Job) -> Finding:
         """Another job holds the subject: this one is over, and must not touch that lease."""
         self._log("superseded", job)
         if job.state is State.CANCELLING:
@@ -188,13 +190,13 @@ class _DeliveryCheck:
             raise _JobMoved from rejected
         return self._superseded(now)
 
-    def _end(self, job: Job, ending: Ending) -> Decision:
+    def _end(self, job: Job, ending: Ending) -> Finding:
         try:
             ended = end_job(self.world, job, ending)
         except Rejected:
             raise _JobMoved from None
         if ended.cleanup:
-            return KeepMessage("clean-up left", LOOK_AGAIN)
+            return LookAgain("clean-up left")
         return DeleteMessage(ending.state.value.lower())
 
     def _pause(self, job: Job, lease: Lease) -> Decision:

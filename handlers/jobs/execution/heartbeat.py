@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from ..storage.control_table import read_job
 from ..transitions.attempt import renew_lease
-from ..words.errors import OutcomeUnknown, ReceiptExpired, Refused, Transient, Undecodable
+from ..words.errors import FairlaneError, OutcomeUnknown, ReceiptExpired, Refused, Transient
+from ..words.metrics import Metric
 from ..words.timing import SECOND, VISIBILITY_CAP, ms
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ and again, which is harmless."""
 class Heartbeat:
     """Beats every ``heartbeat`` seconds until stopped.
 
-    A failed beat is logged, and the next beat tries again. ``lost`` becomes true when a beat finds
-    the lease gone, or when no beat has succeeded for as long as a lease lasts.
+    A failed beat is logged and counted, whatever it failed with, and the next beat tries again.
+    ``lost`` becomes true when a beat finds the lease gone, or when no beat has succeeded for as
+    long as a lease lasts.
     """
 
     def __init__(self, world: World, job: Job, delivery: Delivery) -> None:
@@ -54,7 +56,10 @@ class Heartbeat:
 
     def _run(self) -> None:
         while not self._stop.wait(ms(self._timing.heartbeat)):
-            self._beat()
+            try:
+                self._beat()
+            except Exception as error:  # noqa: BLE001  the thread must outlive every bad beat
+                self._failed("beat_crashed", error)
             if self._gone:
                 return
 
@@ -68,7 +73,7 @@ class Heartbeat:
             self._log("beat_refused")
             return
         except (Transient, OutcomeUnknown) as error:
-            self._log("beat_failed", why=str(error))
+            self._failed("beat_failed", error)
             return
         self._kept_at = at
         self._keep_message()
@@ -78,8 +83,8 @@ class Heartbeat:
         than one message, and one that is forgotten is received until it is a dead letter."""
         try:
             job = read_job(self._world, self._job.id)
-        except (Transient, Undecodable) as error:
-            self._log("beat_without_receipt", why=str(error))
+        except Exception as error:  # noqa: BLE001  the receipts that are known are extended
+            self._failed("beat_without_receipt", error)
             job = None
         if job and job.receipt:
             self.receipt = job.receipt
@@ -100,8 +105,14 @@ class Heartbeat:
             # The message is on its way to another worker, which will hand its receipt over.
             del self._receipts[receipt]
             self._log("receipt_expired")
-        except Transient as error:
-            self._log("beat_without_visibility", why=str(error))
+        except Exception as error:  # noqa: BLE001  the other receipts are extended all the same
+            self._failed("beat_without_visibility", error)
+
+    def _failed(self, action: str, error: Exception) -> None:
+        job = self._job
+        self._world.telemetry.count(Metric.BEATS_FAILED, lane=job.lane, operation=job.operation)
+        expected = isinstance(error, FairlaneError)
+        self._log(action, **({"why": str(error)} if expected else {"error": error}))
 
     def _log(self, action: str, **fields: object) -> None:
         self._world.telemetry.log(

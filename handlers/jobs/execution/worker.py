@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..words.errors import Transient
+from ..words.errors import OutcomeUnknown, Transient
+from ..words.messages import Message, group_of, read_pointer
 from .attempt import run_attempt
-from .decisions import LOOK_AGAIN, KeepMessage, RunAttempt
+from .decisions import (
+    DeleteMessage,
+    KeepMessage,
+    LookAgain,
+    RunAttempt,
+    wait_before_next_receive,
+)
 from .delivery import find_out
 
 if TYPE_CHECKING:
@@ -26,5 +33,22 @@ def on_message(world: World, delivery: Delivery, worker: Worker) -> Decision:
             return run_attempt(world, finding.job, delivery, worker)
     except Transient as error:
         world.telemetry.log("message_kept", message_id=delivery.message_id, why=str(error))
-        return KeepMessage("dependency", LOOK_AGAIN)
-    return finding
+        finding = LookAgain("dependency")
+    return _look_again(world, delivery, finding) if isinstance(finding, LookAgain) else finding
+
+
+def _look_again(world: World, delivery: Delivery, finding: LookAgain) -> Decision:
+    """Keep the message for a while. Near its last receive a fresh one takes its place, since an
+    outage must not make it a dead letter."""
+    pointer = read_pointer(delivery.body)
+    timing = world.timing.lane(pointer.lane)
+    keep = KeepMessage(finding.why, wait_before_next_receive(delivery, timing.visibility))
+    if delivery.receive_count < timing.max_receive_count - 1:
+        return keep
+    group = delivery.group or group_of(pointer.job_id)
+    try:
+        refused = world.queues[pointer.lane].send([Message(pointer.job_id, pointer.lane, group)])
+    except (Transient, OutcomeUnknown) as error:
+        world.telemetry.log("message_not_renewed", job_id=pointer.job_id, why=str(error))
+        return keep
+    return keep if refused else DeleteMessage("sent again")

@@ -18,7 +18,7 @@ from ..words.states import State
 from .admission import admit_if_free
 from .cleanup import release_if_held
 from .dispatch import send_dispatch
-from .finish import end_job, pause_job
+from .finish import end_job, ending_of, pause_job
 from .submit import Busy, TooMany
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def resume(world: World, tenant: str, job_id: str) -> Answer:
 
 
 def retry(world: World, tenant: str, job_id: str) -> Answer:
-    """Run a failed job again from its checkpoint, with fresh attempts, if its subject is free.
-    Raises Transient."""
+    """Run a failed job again from its checkpoint, with fresh attempts, if its subject is free and
+    there is something left to do. Raises Transient."""
     return _act_on_current(world, tenant, job_id, _retry)
 
 
@@ -144,6 +144,12 @@ def _retry(world: World, job: Job) -> Answer:
     if lease.job_id is not None and lease.job_id != job.id:
         holder = retry_transient(world, lambda: read_job(world, lease.job_id or ""))
         return Busy(lease.job_id, holder.state if holder else None)
+    if job.total is not None and job.position >= job.total and _fails(job):
+        return NotPossible(
+            job,
+            "all its records are done, and too many of them failed; "
+            "send failed_only=true to try the failed ones again",
+        )
     if lease.job_id is not None:
         # The process that ended it as undecodable died before it freed the subject.
         release_if_held(world, job)
@@ -160,6 +166,11 @@ def _retry(world: World, job: Job) -> Answer:
         }
     )
     return _requeue(world, job, lease, fresh)
+
+
+def _fails(job: Job) -> bool:
+    """Whether the job fails by its tolerance, with the counts that it has."""
+    return ending_of(job).for_good is State.FAILED
 
 
 def _requeue(world: World, job: Job, lease: Lease | None, fresh: Job | None = None) -> Answer:

@@ -20,6 +20,8 @@ class Metric(StrEnum):
     """Percent of the full pace at which a slot of the bulk lane works, once a second."""
     REDELIVERIES_OF_ACTIVE = "RedeliveriesOfActive"
     OWNERSHIP_LOST = "OwnershipLost"
+    BEATS_FAILED = "BeatsFailed"
+    """Heartbeats that did not renew a lease, or did not keep its message hidden."""
     TAKEOVERS = "Takeovers"
     ATTEMPTS_EXHAUSTED = "AttemptsExhausted"
     UNREADABLE_MESSAGES = "UnreadableMessages"

@@ -85,6 +85,8 @@ class Delivery:
     receive_count: int
     sent_at: int
     first_received_at: int
+    group: str = ""
+    """The message's group; empty when the queue did not tell it."""
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from handlers.jobs.execution.heartbeat import Heartbeat
 from handlers.jobs.storage import control_table
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.metrics import Metric
 from handlers.jobs.words.timing import ms
 from handlers.jobs.words.writes import Update
 from handlers.testing.world import SHORT, MemoryWorld, memory_world
@@ -78,4 +81,45 @@ def test_the_receipt_that_another_worker_handed_over_is_extended_too() -> None:
     world.runtime.sleep(BEAT + 1)
     assert heart.receipt == "handed over"
     assert "receipt_expired" in world.telemetry.actions()
+    heart.stop()
+
+
+@pytest.mark.parametrize("broken", ["transact", "get", "set_visibility"])
+def test_c76_beats_go_on_after_an_error_of_any_kind(
+    broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error that no table knows, of the lease, the job or the message: counted, and no more."""
+    world, job, heart = beating()
+    port = world.queues[Lane.SMALL] if broken == "set_visibility" else world.store
+    whole = getattr(port, broken)
+    failed = 0
+
+    def once(*arguments: object) -> object:
+        nonlocal failed
+        failed += 1
+        if failed == 1:
+            raise ZeroDivisionError("an error that nobody has thought of")
+        return whole(*arguments)
+
+    monkeypatch.setattr(port, broken, once)
+    world.runtime.sleep(3 * BEAT + 1)
+    assert failed >= 3
+    assert not heart.lost
+    assert (lease_of(world, job).expires_at or 0) > world.runtime.now() + TTL - BEAT
+    assert world.telemetry.total(Metric.BEATS_FAILED) == 1
+    errors = [line.fields["error"] for line in world.telemetry.lines if "beat" in line.action]
+    assert [type(error) for error in errors] == [ZeroDivisionError]
+    heart.stop()
+
+
+def test_c76_without_one_good_beat_the_lease_is_lost_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, _, heart = beating()
+    monkeypatch.setattr(world.store, "transact", lambda *_: 1 / 0)
+    lost = []
+    for ms_ in (TTL - 1, 1):
+        world.runtime.sleep(ms_)
+        lost.append(heart.lost)
+    assert lost == [False, True]
     heart.stop()

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle.control import Answer, NoSuchJob, NotPossible
+from handlers.jobs.lifecycle.retry_failed import retry_failed
 from handlers.jobs.lifecycle.submit import Busy, Created
 from handlers.jobs.storage import control_table
 from handlers.jobs.transitions.attempt import begin_attempt
 from handlers.jobs.words.errors import Transient
-from handlers.jobs.words.job import EndReason, Job, Lane, Waiting
+from handlers.jobs.words.job import EndReason, Job, Lane, Traversal, Waiting
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
 from handlers.testing.world import MemoryWorld, memory_world
-from tests.support.jobs import TENANT, create, fill, new_job, now, prices, receive, run_next
+from tests.support.jobs import TENANT, create, fill, new_job, now, prices, receive, run_next, use_up
 from tests.support.process import lose, nth, process
 
 Verb = Callable[[MemoryWorld, str, str], Answer]
@@ -46,11 +46,9 @@ TABLE: dict[State, dict[str, State | None]] = {
 
 def job_in(world: MemoryWorld, state: State) -> Job:
     """A job brought to the state as it would come there."""
-    failing: dict[str, Any] = {
-        "tolerated_failure_percent": 0,
-        "params": {"field": "none", "add": 1},
-    }
-    job = new_job(world, fill(world, 3), **(failing if state is F else {}))
+    job = new_job(world, fill(world, 3))
+    if state is F:
+        use_up(world, job)
     if state in {R, C, P, T}:
         receipt = receive(world, Lane.SMALL).receipt
         made = begin_attempt(world, job, worker="w", receipt=receipt, expired=None).transaction
@@ -243,10 +241,37 @@ def test_cancel_pause_resume_and_retry() -> None:
 def test_a_failed_job_is_retried_from_its_checkpoint() -> None:
     world = memory_world()
     ids = fill(world, 3)
-    job = new_job(world, ids, tolerated_failure_percent=0, params={"field": "weight", "add": 1})
+    job = new_job(world, ids)
+    use_up(world, job)
     run_next(world, Lane.SMALL)
     failed = now(world, job)
-    assert (failed.state, failed.end_reason) == (State.FAILED, EndReason.TOO_MANY_FAILED)
+    assert (failed.state, failed.end_reason) == (State.FAILED, EndReason.ATTEMPTS_EXHAUSTED)
     retried = control.retry(world, TENANT, job.id)
     assert isinstance(retried, Job)
     assert retried.fence > failed.fence
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("exhausted", [False, True])
+def test_c83_a_retry_that_would_do_nothing_is_refused_and_names_the_way_out(
+    *, live: bool, exhausted: bool
+) -> None:
+    """Its records are all done, and the tolerance decides the same again, whatever it ended of."""
+    world = memory_world()
+    params = {"field": "weight", "add": 1}
+    job = new_job(world, fill(world, 3), tolerated_failure_percent=0, params=params)
+    run_next(world, Lane.SMALL)
+    ended: dict[str, str] = {"end_reason": EndReason.ATTEMPTS_EXHAUSTED.value} if exhausted else {}
+    if live:
+        ended["traversal"] = Traversal.LIVE.value
+    if ended:
+        key = control_table.job_key(job.id)
+        world.store.transact("as if", [Update(key, set=dict(ended))])
+    before = world.store.snapshot(), world.queues[Lane.SMALL].snapshot()
+    answer = control.retry(world, TENANT, job.id)
+    assert isinstance(answer, NotPossible)
+    assert "failed_only=true" in answer.why
+    assert (world.store.snapshot(), world.queues[Lane.SMALL].snapshot()) == before
+    again = retry_failed(world, TENANT, job.id, lambda: False)
+    assert isinstance(again, Job)
+    assert (again.total, again.retry_of) == (3, job.id)

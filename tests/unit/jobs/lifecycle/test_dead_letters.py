@@ -19,7 +19,7 @@ from handlers.jobs.words.messages import Message, group_of
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
 from handlers.testing.world import MemoryWorld, memory_world
-from tests.support.jobs import TENANT, now
+from tests.support.jobs import TENANT, now, use_up
 
 if TYPE_CHECKING:
     from handlers.jobs.lifecycle.dead_letters import Redriven
@@ -65,7 +65,8 @@ def redrive_one(world: MemoryWorld) -> Redriven:
 
 def test_c67a_a_failed_job_runs_again_with_fresh_attempts() -> None:
     world = memory_world()
-    job = new_job(world, field="missing", tolerated=0)
+    job = new_job(world)
+    use_up(world, job)
     run(world)
     assert now(world, job).state is State.FAILED
     die(world)

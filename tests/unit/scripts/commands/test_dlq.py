@@ -18,7 +18,7 @@ from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
 from handlers.testing.world import MemoryWorld, memory_world
 from scripts.commands import dlq
-from tests.support.jobs import TENANT, fill, new_job, run_next
+from tests.support.jobs import TENANT, fill, new_job, run_next, use_up
 
 if TYPE_CHECKING:
     from handlers.jobs.lifecycle.dead_letters import Letter
@@ -64,6 +64,16 @@ def failed(world: MemoryWorld, subject: str) -> Job:
     return dead(world, subject, params=params, tolerated_failure_percent=0)
 
 
+def exhausted(world: MemoryWorld, subject: str) -> Job:
+    """A job that failed with every record still to do."""
+    job = new_job(world, fill(world, 1), subject)
+    use_up(world, job)
+    [stored] = world.queues[DEAD].snapshot()
+    run_next(world, DEAD)
+    world.dead_letters[DEAD].accept_dead_letter(stored, world.runtime.now())
+    return job
+
+
 def broken(world: MemoryWorld, subject: str) -> Job:
     job = dead(world, subject)
     world.store.transact("break", [Update(control_table.job_key(job.id), set={"params": 7})])
@@ -93,7 +103,7 @@ def test_letters_are_listed_with_their_jobs_and_nothing_changes(world: MemoryWor
 
 
 def test_one_jobs_letters_are_settled_and_the_others_stay(world: MemoryWorld) -> None:
-    ran, never = failed(world, "a"), dead(world, "b")
+    ran, never = exhausted(world, "a"), dead(world, "b")
     rows = shown(invoke("redrive", "--job", ran.id, "--json"))
     assert {job: row["fate"] for job, row in rows.items()} == {ran.id: "retried"}
     assert state(world, ran) is State.QUEUED
