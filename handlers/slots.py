@@ -92,7 +92,7 @@ def serve(asked: Sequence[int]) -> None:
     settings = work_settings()
     here = world(SERVICE, long_poll=True, connections=4 * settings.bulk_slots)
     stopping = threading.Event()
-    protection = protection_from(os.environ, here.telemetry)
+    protection = protection_from(os.environ, here.telemetry, settings.bulk_protection_minutes)
     process = f"{os.uname().nodename}/{os.getpid()}"
     slots = [
         threading.Thread(

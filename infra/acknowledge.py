@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from aws_cdk import Acknowledgment, Stack, Validations
 from aws_cdk import aws_s3 as s3
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 
-def acknowledge(construct: Construct, rule: str, reason: str) -> None:
+def acknowledge(construct: IConstruct, rule: str, reason: str) -> None:
     """``rule``: the rule's id without its pack, such as ``S1`` or ``IAM5[Resource::*]``."""
     # Without the prefix the finding would vanish from the report instead of being listed.
     Validations.of(construct).acknowledge(
         Acknowledgment(id=f"AwsSolutions::AwsSolutions-{rule}", reason=reason)
     )
+
+
+def acknowledge_cdk_function(scope: Construct, name: str) -> None:
+    """For a function that the CDK adds to the stack by itself, of which it leaves no choice."""
+    provider = Stack.of(scope).node.find_child(name)
+    acknowledge(
+        provider,
+        "IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/"
+        "AWSLambdaBasicExecutionRole]",
+        "The CDK's own function, which only writes its log with it.",
+    )
+    acknowledge(provider, "L1", "The CDK chooses the runtime of its own functions and updates it.")
 
 
 def acknowledge_payload_objects(construct: Construct, payloads: s3.Bucket) -> None:

@@ -11,12 +11,14 @@ from typing import Final
 
 from aws_cdk import Duration
 from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from handlers.settings import AuthSettings
 
 from .acknowledge import acknowledge, acknowledge_payload_objects
+from .callers import admit_other_accounts, callers_of, demo_role
 from .functions import Functions, log_group
 from .gateway_answers import add_problem_answers
 from .grants import (
@@ -29,7 +31,7 @@ from .grants import (
 )
 from .lane import Lane
 from .settings import DeploySettings
-from .storage import Storage
+from .storage import Storage, removal_of
 
 _LOG_FIELDS: Final = {
     "request_id": "$context.requestId",
@@ -63,11 +65,12 @@ class Api(Construct):
             self,
             "api",
             description="Creates and shows jobs",
-            environment={**environment, **settings.callers.to_env()},
+            environment={**environment, **callers_of(settings)},
             timeout=settings.api.timeout,
             memory=settings.api.memory,
         )
         self._grant(storage, lanes)
+        self.demo_role: iam.Role | None = None
         self.authorizer: Final = (
             None
             if settings.auth is None
@@ -100,12 +103,18 @@ class Api(Construct):
             description="Fairlane jobs",
             endpoint_types=[apigateway.EndpointType.REGIONAL],
             cloud_watch_role=settings.api.cloudwatch_role,
+            cloud_watch_role_removal_policy=(
+                removal_of(settings) if settings.api.cloudwatch_role else None
+            ),
             deploy_options=self._stage(settings),
             default_integration=apigateway.LambdaIntegration(self.function),
             default_method_options=self._asked(),
         )
         rest.root.add_proxy(any_method=True)
         add_problem_answers(rest)
+        admit_other_accounts(rest, settings.principals)
+        if settings.demo_tenant is not None:
+            self.demo_role = demo_role(rest, settings)
         _acknowledge(rest, waf_is_off=settings.waf.mode == "off")
         return rest
 
@@ -149,6 +158,7 @@ class Authorizer(Construct):
             environment=auth.to_env(),
             timeout=10,
             memory=512,
+            works=False,
         )
         self.authorizer: Final = apigateway.TokenAuthorizer(
             self,

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from aws_cdk import Duration, Stack
+from aws_cdk import Duration, Size, Stack
+from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_ecr_assets as assets
 from aws_cdk import aws_ecs as ecs
 from constructs import Construct
@@ -16,7 +17,7 @@ from .bundling import ROOT
 from .functions import log_group, powertools_env
 from .grants import allow, allow_work
 from .lane import Lane
-from .network import Network
+from .network import place_of_workers
 from .scaling import scale
 from .settings import DeploySettings
 from .storage import Storage
@@ -42,16 +43,11 @@ class BulkLane(Construct):
         environment: Mapping[str, str],
     ) -> None:
         super().__init__(scope, id_)
-        network = Network(
-            self,
-            "Network",
-            kind=settings.bulk_lane.network,
-            events=settings.effects.event_bus is not None,
-        )
+        place = place_of_workers(self, settings)
         self.cluster: Final = ecs.Cluster(
             self,
             "Cluster",
-            vpc=network.vpc,
+            vpc=place.vpc,
             container_insights_v2=ecs.ContainerInsights.ENABLED,
         )
         self.task: Final = self._task(settings, environment)
@@ -62,8 +58,9 @@ class BulkLane(Construct):
             cluster=self.cluster,
             task_definition=self.task,
             # No desired count: a deployment would set it and stop workers that scaling started.
-            vpc_subnets=network.subnets,
-            assign_public_ip=False,
+            vpc_subnets=place.subnets,
+            security_groups=place.groups,
+            assign_public_ip=place.public_ip,
             # New tasks first: a deployment never leaves the lane without a worker.
             min_healthy_percent=100,
             max_healthy_percent=200,
@@ -71,6 +68,10 @@ class BulkLane(Construct):
             # Moving a task to another zone would interrupt its jobs for nothing.
             availability_zone_rebalancing=ecs.AvailabilityZoneRebalancing.DISABLED,
         )
+        if (network := self.node.try_find_child("Network")) is not None:
+            # Without its routes and endpoints a task pulls no image, and the first deployment's
+            # circuit breaker would count that.
+            self.service.node.add_dependency(network)
         scale(self.service, bulk, settings.bulk_lane)
 
     def _task(
@@ -88,7 +89,7 @@ class BulkLane(Construct):
         )
         task.add_container(
             "worker",
-            image=_image(settings),
+            image=self._image(settings),
             # Exec form, so that Python itself gets SIGTERM; as process 1 it would not hear one
             # that comes before its handler is set.
             entry_point=list(COMMAND),
@@ -96,7 +97,11 @@ class BulkLane(Construct):
             environment={**environment, **powertools_env(settings)},
             stop_timeout=Duration.seconds(settings.timing.stop_timeout),
             logging=ecs.LogDrivers.aws_logs(
-                stream_prefix="bulk", log_group=log_group(self, "Logs", settings)
+                stream_prefix="bulk",
+                log_group=log_group(self, "Logs", settings),
+                # Lines are lost before a worker waits for its log.
+                mode=ecs.AwsLogDriverMode.NON_BLOCKING,
+                max_buffer_size=Size.mebibytes(25),
             ),
         )
         acknowledge(
@@ -110,6 +115,24 @@ class BulkLane(Construct):
             "The execution role's ecr:GetAuthorizationToken, which knows no resource.",
         )
         return task
+
+    def _image(self, settings: DeploySettings) -> ecs.ContainerImage:
+        lane = settings.bulk_lane
+        if lane.image_uri is not None:
+            return ecs.ContainerImage.from_registry(lane.image_uri)
+        if (named := lane.repository) is not None:
+            by = (
+                ecr.Repository.from_repository_arn
+                if named.name.startswith("arn:")
+                else ecr.Repository.from_repository_name
+            )
+            # Lets the execution role pull.
+            return ecs.ContainerImage.from_ecr_repository(
+                by(self, "Repository", named.name), named.image
+            )
+        return ecs.ContainerImage.from_asset(
+            str(ROOT), file="Dockerfile", platform=_PLATFORMS[settings.architecture][1]
+        )
 
     def _grant(self, storage: Storage, queue: Lane, lanes: Sequence[Lane]) -> None:
         role = self.task.task_role
@@ -131,11 +154,3 @@ class BulkLane(Construct):
             f"task/<{cluster}>/*]",
             "A task's id is made when it starts; only tasks of this cluster match.",
         )
-
-
-def _image(settings: DeploySettings) -> ecs.ContainerImage:
-    if settings.bulk_lane.image_uri is not None:
-        return ecs.ContainerImage.from_registry(settings.bulk_lane.image_uri)
-    return ecs.ContainerImage.from_asset(
-        str(ROOT), file="Dockerfile", platform=_PLATFORMS[settings.architecture][1]
-    )

@@ -14,7 +14,10 @@ from constructs import Construct
 
 from .acknowledge import acknowledge
 from .bundling import architecture, runtime
+from .grants import allow
+from .network import own_place
 from .settings import DeploySettings
+from .storage import removal_of
 
 SERVICE: Final = "fairlane"
 
@@ -32,12 +35,13 @@ _RETENTION: Final = {
 def log_group(
     scope: Construct, id_: str, settings: DeploySettings, *, name: str | None = None
 ) -> logs.LogGroup:
+    """name: a fixed one, which a group left behind would keep from the next stack."""
     return logs.LogGroup(
         scope,
         id_,
         log_group_name=name,
         retention=_RETENTION[settings.log_retention_days],
-        removal_policy=RemovalPolicy.DESTROY,
+        removal_policy=RemovalPolicy.DESTROY if name is not None else removal_of(settings),
     )
 
 
@@ -66,9 +70,16 @@ class Functions:
         timeout: int,
         memory: int,
         reserved_concurrency: int | None = None,
+        works: bool = True,
     ) -> lambda_.Function:
-        """``entrypoint``: the module of ``handlers``; ``timeout`` in seconds, memory in MiB."""
+        """``entrypoint``: the module of ``handlers``; ``timeout`` in seconds, memory in MiB.
+        works: runs in the network of ``vpc``, where that is for functions."""
         group = log_group(scope, "Logs", self.settings)
+        role = _role(scope, group)
+        own = self.settings.vpc
+        place = own_place(scope, own) if works and own is not None and own.functions else None
+        if place is not None:
+            _allow_interfaces(role)
         function = lambda_.Function(
             scope,
             "Function",
@@ -83,7 +94,10 @@ class Functions:
             memory_size=memory,
             reserved_concurrent_executions=reserved_concurrency,
             log_group=group,
-            role=_role(scope, group),
+            role=role,
+            vpc=None if place is None else place.vpc,
+            vpc_subnets=None if place is None else place.subnets,
+            security_groups=None if place is None else place.groups,
         )
         acknowledge(
             function,
@@ -99,3 +113,25 @@ def _role(scope: Construct, group: logs.LogGroup) -> iam.Role:
     role = iam.Role(scope, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
     group.grant_write(role)
     return role
+
+
+def _allow_interfaces(role: iam.Role) -> None:
+    """What Lambda needs to put a function into a network."""
+    allow(
+        role,
+        (
+            "ec2:AssignPrivateIpAddresses",
+            "ec2:CreateNetworkInterface",
+            "ec2:DeleteNetworkInterface",
+            "ec2:DescribeNetworkInterfaces",
+            "ec2:DescribeSubnets",
+            "ec2:UnassignPrivateIpAddresses",
+        ),
+        "*",
+    )
+    acknowledge(
+        role,
+        "IAM5[Resource::*]",
+        "Network interfaces of functions: EC2 knows no resource for describing them, and their ids "
+        "do not exist when the policy is written.",
+    )

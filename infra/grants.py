@@ -13,7 +13,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
 from .lane import Lane
-from .settings import DeployEffects, DeploySettings
+from .parts import DeployEffects
+from .settings import DeploySettings
 from .storage import Storage
 
 TRANSACT: Final = (
@@ -99,6 +100,8 @@ def allow_secret(stack: Stack, who: iam.IGrantable, effects: DeployEffects) -> N
     if effects.webhook_secret_parameter is not None:
         name = effects.webhook_secret_parameter.removeprefix("/")
         allow(who, ("ssm:GetParameter",), _arn(stack, "ssm", "parameter", name))
+    service = "ssm" if effects.webhook_secret_arn is None else "secretsmanager"
+    _allow_key(stack, who, effects.webhook_secret_key_arn, ("kms:Decrypt",), service)
 
 
 def allow_bus(stack: Stack, who: iam.IGrantable, effects: DeployEffects) -> None:
@@ -106,6 +109,39 @@ def allow_bus(stack: Stack, who: iam.IGrantable, effects: DeployEffects) -> None
     if (bus := effects.event_bus) is not None:
         arn = bus if bus.startswith("arn:") else _arn(stack, "events", "event-bus", bus)
         allow(who, ("events:PutEvents",), arn)
+
+
+KEY_USE: Final = (
+    "kms:Decrypt",
+    "kms:DescribeKey",
+    "kms:Encrypt",
+    "kms:GenerateDataKey",
+    "kms:GenerateDataKeyWithoutPlaintext",
+    "kms:ReEncryptFrom",
+    "kms:ReEncryptTo",
+)
+"""What DynamoDB, S3 and SQS do with a customer key on behalf of their caller."""
+
+
+def allow_keys(stack: Stack, who: iam.IGrantable, settings: DeploySettings) -> None:
+    """The customer keys of what the stack makes and of a records table that was there before."""
+    _allow_key(stack, who, settings.key_arn, KEY_USE, "dynamodb", "s3", "sqs")
+    _allow_key(stack, who, settings.records.key_arn, KEY_USE, "dynamodb")
+
+
+def _allow_key(
+    stack: Stack, who: iam.IGrantable, key: str | None, actions: Sequence[str], *services: str
+) -> None:
+    """Only through these services, so that the key opens nothing else."""
+    if key is None:
+        return
+    through = [f"{service}.{stack.region}.{stack.url_suffix}" for service in services]
+    iam.Grant.add_to_principal(
+        grantee=who,
+        actions=list(actions),
+        resource_arns=[key],
+        conditions={"StringEquals": {"kms:ViaService": through}},
+    )
 
 
 def _arn(stack: Stack, service: str, resource: str, name: str) -> str:

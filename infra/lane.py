@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypedDict
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -18,10 +19,18 @@ IN_FLIGHT_ALARM: Final = 100_000
 """At about 120,000 messages in flight SQS gives no more, and a long poll does not say so."""
 
 
+class _Encryption(TypedDict, total=False):
+    encryption: sqs.QueueEncryption
+    encryption_master_key: kms.IKey
+    data_key_reuse: Duration
+
+
 class Lane(Construct):
     """Every duration and count comes out of the lane's timing, whose relations are checked."""
 
-    def __init__(self, scope: Construct, id_: str, *, timing: LaneTiming) -> None:
+    def __init__(
+        self, scope: Construct, id_: str, *, timing: LaneTiming, key: kms.IKey | None = None
+    ) -> None:
         super().__init__(scope, id_)
         stack = Stack.of(self)
         # A name of our own, because each of the two queues names the other.
@@ -29,11 +38,13 @@ class Lane(Construct):
         source = sqs.Queue.from_queue_arn(
             self, "Source", stack.format_arn(service="sqs", resource=name)
         )
+        encryption = _encryption(key)
         self.dead_letters = sqs.Queue(
             self,
             "DeadLetters",
             retention_period=Duration.seconds(timing.dlq_retention),
             enforce_ssl=True,
+            **encryption,
             redrive_allow_policy=sqs.RedriveAllowPolicy(
                 redrive_permission=sqs.RedrivePermission.BY_QUEUE, source_queues=[source]
             ),
@@ -45,6 +56,7 @@ class Lane(Construct):
             visibility_timeout=Duration.seconds(timing.visibility),
             retention_period=Duration.seconds(timing.queue_retention),
             enforce_ssl=True,
+            **encryption,
             dead_letter_queue=sqs.DeadLetterQueue(
                 queue=self.dead_letters, max_receive_count=timing.max_receive_count
             ),
@@ -81,3 +93,15 @@ class Lane(Construct):
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
+
+
+def _encryption(key: kms.IKey | None) -> _Encryption:
+    """SQS encrypts by itself. With a customer key each call to KMS is paid, so one data key serves
+    for an hour."""
+    if key is None:
+        return {}
+    return {
+        "encryption": sqs.QueueEncryption.KMS,
+        "encryption_master_key": key,
+        "data_key_reuse": Duration.hours(1),
+    }

@@ -13,7 +13,7 @@ from aws_cdk import aws_ecs as ecs
 from constructs import Construct
 
 from .lane import MINUTE, Lane
-from .settings import BulkLaneSettings
+from .parts import BulkLaneSettings
 
 GROWTH: Final = ((1, 1), (10, 2), (50, 4))
 """(messages waiting, tasks added). One waiting message is enough, also with no task at all."""

@@ -7,6 +7,8 @@ from typing import Final
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
@@ -18,7 +20,14 @@ from .bundling import dependencies_layer, handlers_code
 from .charts import Watched
 from .edge import Edge
 from .functions import Functions
-from .grants import allow, allow_bus, allow_effects, allow_queries, allow_secret
+from .grants import (
+    allow,
+    allow_bus,
+    allow_effects,
+    allow_keys,
+    allow_queries,
+    allow_secret,
+)
 from .lane import Lane
 from .monitoring import Monitoring
 from .recovery import Recovery
@@ -29,10 +38,17 @@ from .storage import Storage
 
 class FairlaneStack(Stack):
     def __init__(self, scope: Construct, id_: str, *, settings: DeploySettings) -> None:
-        super().__init__(scope, id_, description="Fairlane: bulk jobs with lanes")
-        self.storage: Final = Storage(self, "Storage", settings=settings)
-        self.small: Final = Lane(self, "Small", timing=settings.timing.small)
-        self.bulk: Final = Lane(self, "Bulk", timing=settings.timing.bulk)
+        super().__init__(
+            scope,
+            id_,
+            description="Fairlane: bulk jobs with lanes",
+            termination_protection=settings.removal == "retain",
+        )
+        named = settings.key_arn
+        key = None if named is None else kms.Key.from_key_arn(self, "Key", named)
+        self.storage: Final = Storage(self, "Storage", settings=settings, key=key)
+        self.small: Final = Lane(self, "Small", timing=settings.timing.small, key=key)
+        self.bulk: Final = Lane(self, "Bulk", timing=settings.timing.bulk, key=key)
         work = work_settings(settings, self.storage, self.small, self.bulk)
         environment = work.to_env()
         functions = Functions(settings, handlers_code(), dependencies_layer(self, settings))
@@ -74,6 +90,8 @@ class FairlaneStack(Stack):
         )
         self._outside(settings)
         self._queries(settings)
+        for who in (*self._workers(), self.api.function, self.recovery.function):
+            allow_keys(self, who, settings)
         self.monitoring: Final = Monitoring(
             self,
             "Monitoring",
@@ -101,17 +119,16 @@ class FairlaneStack(Stack):
             allow_secret(self, recovery, effects)
         if not effects.any:
             return
-        for who in (self.small_lane.function, self.bulk_lane.task.task_role, recovery):
+        for who in (*self._workers(), recovery):
             allow_effects(self, who, effects)
         allow(recovery, ("dynamodb:BatchGetItem",), self.storage.records.table_arn)
 
+    def _workers(self) -> tuple[iam.IGrantable, iam.IGrantable]:
+        return self.small_lane.function, self.bulk_lane.task.task_role
+
     def _queries(self, settings: DeploySettings) -> None:
         """Both lanes walk them, and the API looks before it creates."""
-        for who in (
-            self.small_lane.function,
-            self.bulk_lane.task.task_role,
-            self.api.function,
-        ):
+        for who in (*self._workers(), self.api.function):
             allow_queries(who, self.storage, settings)
 
     def _notify(self, topic_arn: str) -> None:
@@ -138,6 +155,8 @@ class FairlaneStack(Stack):
             "BulkTaskDefinition": self.bulk_lane.task.task_definition_arn,
             "Dashboard": self.monitoring.dashboard.dashboard_name,
         }
+        if (role := self.api.demo_role) is not None:
+            values["DemoRole"] = role.role_arn
         for name, value in values.items():
             CfnOutput(self, name, value=value)
 
@@ -162,4 +181,5 @@ def work_settings(
         pace=settings.pace,
         bulk_slots=settings.bulk_lane.slots,
         bulk_poll_seconds=settings.bulk_lane.poll_seconds,
+        bulk_protection_minutes=settings.bulk_lane.protection_minutes,
     )

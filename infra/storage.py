@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import CfnResource, Duration, RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from .acknowledge import acknowledge
+from .acknowledge import acknowledge, acknowledge_cdk_function
 from .settings import DeploySettings
 
 _STRING: Final = dynamodb.AttributeType.STRING
@@ -20,9 +21,13 @@ INDEXES: Final = {"due": _NUMBER, "by_tenant": _STRING, "held": _STRING}
 
 
 class Storage(Construct):
-    def __init__(self, scope: Construct, id_: str, *, settings: DeploySettings) -> None:
+    def __init__(
+        self, scope: Construct, id_: str, *, settings: DeploySettings, key: kms.IKey | None = None
+    ) -> None:
         super().__init__(scope, id_)
-        self._removal = _removal(settings)
+        self._key = key
+        self._settings = settings
+        self._removal = removal_of(settings)
         self.control = self._table(
             "Control",
             partition="pk",
@@ -46,7 +51,7 @@ class Storage(Construct):
         indexes: list[dynamodb.GlobalSecondaryIndexPropsV2] | None = None,
         expires: str | None = None,
     ) -> dynamodb.TableV2:
-        return dynamodb.TableV2(
+        table = dynamodb.TableV2(
             self,
             id_,
             partition_key=dynamodb.Attribute(name=partition, type=_STRING),
@@ -58,9 +63,12 @@ class Storage(Construct):
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),
-            deletion_protection=self._removal == RemovalPolicy.RETAIN,
+            deletion_protection=self._settings.deletion_protection,
             removal_policy=self._removal,
         )
+        if self._key is not None:
+            _encrypt(table, self._key)
+        return table
 
     def _records(self, settings: DeploySettings) -> dynamodb.ITable:
         records = settings.records
@@ -73,7 +81,12 @@ class Storage(Construct):
             self,
             "Payloads",
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            encryption=s3.BucketEncryption.S3_MANAGED,
+            encryption=(
+                s3.BucketEncryption.S3_MANAGED if self._key is None else s3.BucketEncryption.KMS
+            ),
+            encryption_key=self._key,
+            # One call to KMS for many objects.
+            bucket_key_enabled=None if self._key is None else True,
             enforce_ssl=True,
             minimum_tls_version=1.2,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
@@ -92,7 +105,10 @@ class Storage(Construct):
                 s3.LifecycleRule(id="reports", prefix="reports/", expiration=Duration.days(1)),
             ],
             removal_policy=self._removal,
+            auto_delete_objects=settings.removal == "purge",
         )
+        if settings.removal == "purge":
+            acknowledge_cdk_function(self, "Custom::S3AutoDeleteObjectsCustomResourceProvider")
         acknowledge(
             bucket,
             "S1",
@@ -112,5 +128,17 @@ def _index(name: str, sort_type: dynamodb.AttributeType) -> dynamodb.GlobalSecon
     )
 
 
-def _removal(settings: DeploySettings) -> RemovalPolicy:
-    return RemovalPolicy.RETAIN if settings.removal == "retain" else RemovalPolicy.DESTROY
+def _encrypt(table: dynamodb.TableV2, key: kms.IKey) -> None:
+    """By the plain properties: CDK renders a customer key only where the region is known."""
+    resource = table.node.default_child
+    assert isinstance(resource, CfnResource)
+    resource.add_property_override("SSESpecification", {"SSEEnabled": True, "SSEType": "KMS"})
+    resource.add_property_override("Replicas.0.SSESpecification.KMSMasterKeyId", key.key_arn)
+
+
+def removal_of(settings: DeploySettings) -> RemovalPolicy:
+    """Retained, but not what a first deployment made that is rolled back: its next try would make
+    all of it again."""
+    if settings.removal == "retain":
+        return RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
+    return RemovalPolicy.DESTROY

@@ -13,7 +13,7 @@ from rich.table import Table
 from fairlane_client.commands.output import console
 from handlers.jobs.selection.request import BadRequest
 from handlers.jobs.words.limits import MAX_BODY_BYTES, MAX_ID_BYTES, UUID_CHARS, Limits
-from infra.settings import WafSettings
+from infra.parts import WafSettings
 from scripts.budget.budget import Budget, budget
 from scripts.budget.ids import like, of_length
 

@@ -12,6 +12,7 @@ Chosen: TypeAlias = Mapping[str, Any]
 """What differs from the defaults of ``infra.settings.DeploySettings``, at any depth."""
 
 LOCAL: Final[Chosen] = {
+    "local": True,
     "removal": "destroy",
     # Short, so that a dead worker's job goes on within a minute; the relations are checked like
     # anybody's.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from handlers.aws import protection
-from handlers.aws.protection import Protection, protection_from
+from handlers.aws.protection import Protection, Terms, protection_from
 from handlers.testing.telemetry import MemoryTelemetry
 
 LONG = 600.0
@@ -96,6 +96,17 @@ def test_it_is_renewed_well_before_it_runs_out(agent: Agent, telemetry: MemoryTe
         assert {body["ProtectionEnabled"] for body in bodies} == {True}
     keeper.close()
     assert agent.asked[-1][1] == {"ProtectionEnabled": False}
+
+
+def test_it_ends_after_its_limit_although_the_job_runs_on(
+    agent: Agent, telemetry: MemoryTelemetry
+) -> None:
+    keeper = Protection(agent.url, telemetry, terms=Terms(limit=0.1, pause=LONG))
+    with keeper:
+        *before, last = agent.wait_for(2)
+        assert before == [{"ProtectionEnabled": True, "ExpiresInMinutes": 1}]
+        assert last == {"ProtectionEnabled": False}
+        keeper.close()
 
 
 def test_protected_until_the_last_slot_is_free(agent: Agent, telemetry: MemoryTelemetry) -> None:
@@ -194,7 +205,7 @@ def test_an_agent_that_is_down_holds_no_job_up(telemetry: MemoryTelemetry) -> No
 @pytest.mark.parametrize("env", [{}, {"ECS_AGENT_URI": ""}])
 def test_no_endpoint_is_normal(telemetry: MemoryTelemetry, env: dict[str, str]) -> None:
     before = set(threading.enumerate())
-    keeper = protection_from(env, telemetry)
+    keeper = protection_from(env, telemetry, 15)
     with keeper:
         pass
     keeper.close()
@@ -203,7 +214,7 @@ def test_no_endpoint_is_normal(telemetry: MemoryTelemetry, env: dict[str, str]) 
 
 
 def test_the_endpoint_comes_from_the_environment(agent: Agent, telemetry: MemoryTelemetry) -> None:
-    keeper = protection_from({"ECS_AGENT_URI": agent.url}, telemetry)
+    keeper = protection_from({"ECS_AGENT_URI": agent.url}, telemetry, 15)
     with keeper:
         agent.wait_for(1)
     keeper.close()

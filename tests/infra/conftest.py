@@ -1,12 +1,13 @@
-"""Three templates, each synthesised once."""
+"""Templates, each synthesised once."""
 
 from __future__ import annotations
 
 import pytest
 
 from handlers.jobs.words.timing import Timing
+from infra.settings import DeploySettings
 
-from .synthesis import PRINCIPALS, Synthesised, settings_of, synthesise
+from .synthesis import JOINED, PRINCIPALS, Synthesised, settings_of, synthesise
 
 
 @pytest.fixture(scope="session")
@@ -24,8 +25,8 @@ def other() -> Synthesised:
             bulk_lane={"min_tasks": 0, "network": "nat"},
             small_lane={"reserved_concurrency": None},
             records={"table_name": "products", "tenant_key": "owner", "id_key": "sku"},
-            alarm_topic_arn="arn:aws:sns:eu-west-1:123456789012:alarms",
             waf={"mode": "off"},
+            deletion_protection=True,
         )
     )
 
@@ -34,6 +35,19 @@ def other() -> Synthesised:
 def signed() -> Synthesised:
     """Callers sign with IAM."""
     return synthesise(settings_of(auth=None, principals=PRINCIPALS))
+
+
+@pytest.fixture(scope="session")
+def dev() -> Synthesised:
+    """What cdk.json asks for as it is: to try it out on an empty account."""
+    return synthesise(DeploySettings.read({"profile": "dev"}))
+
+
+@pytest.fixture(scope="session")
+def joined() -> Synthesised:
+    """Joined to what an account has already: a network, a search domain inside it, a records table,
+    a secret and an image, all with keys of their own, and callers of two accounts."""
+    return synthesise(settings_of(**JOINED))
 
 
 @pytest.fixture(scope="session")

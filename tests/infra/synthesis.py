@@ -26,21 +26,55 @@ AUTH: Final = {
     "auth_audience": "fairlane",
 }
 
+TOPIC: Final = "arn:aws:sns:eu-west-1:123456789012:alarms"
+
 PRINCIPALS: Final = {
     "arn:aws:iam::123456789012:role/teams/acme": "acme",
     "arn:aws:iam::123456789012:user/zoe": "zoë's",
+}
+
+_KEYS: Final = "arn:aws:kms:eu-west-1:123456789012:key"
+JOINED: Final = {
+    "auth": None,
+    "principals": {**PRINCIPALS, "arn:aws:iam::222222222222:role/partner": "acme"},
+    "key_arn": f"{_KEYS}/0123456a-0000-4000-8000-000000000000",
+    "records": {
+        "table_name": "products",
+        "key_arn": f"{_KEYS}/0123456b-0000-4000-8000-000000000000",
+    },
+    "vpc": {
+        "vpc_id": "vpc-0000000a",
+        "subnet_ids": ["subnet-0000000a", "subnet-0000000b", "subnet-0000000c"],
+        "security_group_ids": ["sg-0000000a"],
+        "functions": True,
+    },
+    "bulk_lane": {
+        "network": "own",
+        "repository": {
+            "name": "arn:aws:ecr:eu-west-1:222222222222:repository/team/worker",
+            "digest": "sha256:" + "0" * 64,
+        },
+    },
+    "effects": {
+        "search_url": "https://vpc-products-x.eu-west-1.es.amazonaws.com",
+        "search_domain_arn": "arn:aws:es:eu-west-1:123456789012:domain/products",
+        "webhook_url": "https://hook.partner.dev",
+        "webhook_secret_arn": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:hook",
+        "webhook_secret_key_arn": f"{_KEYS}/0123456c-0000-4000-8000-000000000000",
+    },
 }
 
 Properties = dict[str, Any]
 
 
 def settings_of(**chosen: object) -> DeploySettings:
-    return DeploySettings.read({"auth": AUTH, **chosen})
+    return DeploySettings.read({"auth": AUTH, "alarm_topic_arn": TOPIC, **chosen})
 
 
 def context_of(**chosen: object) -> dict[str, Any]:
     # No stack is bundled: a template does not depend on the wheels.
-    return {**CDK_JSON, "fairlane": {"auth": AUTH, **chosen}, "aws:cdk:bundling-stacks": []}
+    fairlane = {"auth": AUTH, "alarm_topic_arn": TOPIC, **chosen}
+    return {**CDK_JSON, "fairlane": fairlane, "aws:cdk:bundling-stacks": []}
 
 
 def app_and_stack(

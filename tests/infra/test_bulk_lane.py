@@ -40,7 +40,7 @@ def test_c20_nothing_scales_by_cpu(stack: Synthesised) -> None:
         {alarm.get("Namespace")}
         | {part.get("MetricStat", {}).get("Metric", {}).get("Namespace") for part in parts}
         for alarm in stack.of("CloudWatch::Alarm").values()
-        if alarm.get("AlarmActions")
+        if any("Ref" in action for action in alarm["AlarmActions"] if isinstance(action, dict))
         for parts in [alarm.get("Metrics", [])]
     ]
     assert len(watched) == 2
@@ -93,6 +93,14 @@ def test_the_worker_gets_the_signal_and_the_whole_stop_time(stack: Synthesised) 
     # An init process hands signals on: process 1 has no default for SIGTERM and would miss one.
     assert worker["LinuxParameters"]["InitProcessEnabled"] is True
     assert worker["StopTimeout"] == 120
+
+
+def test_c112_a_worker_never_waits_for_its_log(stack: Synthesised) -> None:
+    (task,) = stack.of("ECS::TaskDefinition").values()
+    (worker,) = task["ContainerDefinitions"]
+    options = worker["LogConfiguration"]["Options"]
+    assert options["mode"] == "non-blocking"
+    assert options["max-buffer-size"] == "26214400b"
 
 
 def test_workers_take_nothing_from_outside(stack: Synthesised) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from handlers.settings import EffectSettings
-from infra.settings import DeployEffects
+from infra.parts import DeployEffects
 from tests.infra.grants import DOMAIN, NAT, ROLES, SEARCH, rights, statements
 from tests.infra.rules import app_with_rules, report
 from tests.infra.synthesis import Synthesised, settings_of, synthesise
@@ -133,7 +133,7 @@ def test_local_places_need_nothing() -> None:
         "webhook_secret": "x" * 16,
         "webhook_loopback": True,
     }
-    told = settings_of(effects=local).effects.told
+    told = settings_of(local=True, effects=local).effects.told
     assert told == EffectSettings.model_validate(local)
 
 

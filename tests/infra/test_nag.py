@@ -3,30 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import pytest
 
+from infra.settings import DeploySettings
+
 from .rules import app_with_rules, report
-from .synthesis import settings_of
+from .synthesis import JOINED, settings_of
 
 # isort: split
 # infra comes first: it names the Node that runs the CDK's engine.
 from aws_cdk import aws_sqs as sqs
 
+STANDING: Final = {"S1", "IAM5", "L1", "ECS2", "VPC7", "APIG2", "COG4"}
+
 
 @pytest.mark.parametrize(
-    ("bulk_lane", "waf"), [({}, "block"), ({"network": "nat", "image_uri": "worker:1"}, "off")]
+    ("settings", "standing"),
+    [
+        (settings_of(), STANDING),
+        (
+            settings_of(bulk_lane={"network": "nat", "image_uri": "worker:1"}, waf={"mode": "off"}),
+            STANDING | {"APIG3"},
+        ),
+        (DeploySettings.read({"profile": "dev"}), STANDING | {"APIG3", "IAM4"}),
+        (settings_of(**JOINED), STANDING - {"VPC7"}),
+    ],
+    ids=["prod", "nat", "dev", "joined"],
 )
-def test_no_finding_is_open(tmp_path: Path, bulk_lane: dict[str, str], waf: str) -> None:
-    app, _ = app_with_rules(settings_of(bulk_lane=bulk_lane, waf={"mode": waf}), tmp_path)
+def test_no_finding_is_open(tmp_path: Path, settings: DeploySettings, standing: set[str]) -> None:
+    app, _ = app_with_rules(settings, tmp_path)
     app.synth()
     rules = report(tmp_path)
     assert rules["violations"] == []
     stands = {one["ruleName"].split("[")[0]: one["reason"] for one in rules["suppressedViolations"]}
-    assert set(stands) == {
-        f"AwsSolutions-{rule}"
-        for rule in ("S1", "IAM4", "IAM5", "L1", "ECS2", "VPC7", "APIG2", "COG4")
-    } | ({"AwsSolutions-APIG3"} if waf == "off" else set())
+    assert set(stands) == {f"AwsSolutions-{rule}" for rule in standing}
     for rule, reason in stands.items():
         assert len(reason.split()) >= 8, rule
 

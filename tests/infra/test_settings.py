@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from infra.settings import DeploySettings
 
-from .synthesis import AUTH, ROOT, context_of, settings_of
+from .synthesis import ROOT, context_of, settings_of
 
 BROKEN = [
     ({"timing": {"small": {"heartbeat": 31}}}, "small.heartbeat x 3 = 93", "small.lease_ttl = 90"),
@@ -152,7 +152,7 @@ def test_a_context_changes_only_what_it_names() -> None:
 
 
 def test_a_context_may_be_a_json_string() -> None:
-    assert DeploySettings.read(json.dumps({"auth": AUTH})) == settings_of()
+    assert DeploySettings.read(json.dumps(context_of()["fairlane"])) == settings_of()
 
 
 @pytest.mark.parametrize(

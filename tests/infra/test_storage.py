@@ -8,7 +8,7 @@ from handlers.jobs.results.report import REPORTS
 from handlers.jobs.selection.resolve import UPLOADS
 from handlers.jobs.words.writes import Index
 
-from .synthesis import Synthesised
+from .synthesis import Synthesised, app_and_stack, referred, settings_of
 
 
 def test_the_control_table_has_the_indexes_of_the_store(stack: Synthesised) -> None:
@@ -48,8 +48,57 @@ def test_every_table_can_be_restored_and_survives_its_stack(stack: Synthesised) 
     for id_, table in stack.of("DynamoDB::GlobalTable").items():
         (replica,) = table["Replicas"]
         assert replica["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
-        assert replica["DeletionProtectionEnabled"] is True
-        assert stack.template["Resources"][id_]["DeletionPolicy"] == "Retain"
+        assert stack.template["Resources"][id_]["DeletionPolicy"] == "RetainExceptOnCreate"
+        assert stack.template["Resources"][id_]["UpdateReplacePolicy"] == "Retain"
+
+
+def test_a_first_deployment_that_is_rolled_back_leaves_nothing(
+    stack: Synthesised, other: Synthesised
+) -> None:
+    kept = {
+        id_
+        for id_, resource in stack.template["Resources"].items()
+        if resource.get("DeletionPolicy", "Delete") == "Retain"
+    }
+    assert kept == set()
+    # DynamoDB would refuse to undo the creation of a protected table.
+    protection = {
+        bool(table["Replicas"][0].get("DeletionProtectionEnabled"))
+        for table in stack.of("DynamoDB::GlobalTable").values()
+    }
+    assert protection == {False}
+    later = [
+        table["Replicas"][0]["DeletionProtectionEnabled"]
+        for table in other.of("DynamoDB::GlobalTable").values()
+    ]
+    assert later
+    assert all(later)
+
+
+def test_production_cannot_be_deleted_by_one_command_and_keeps_its_logs(
+    stack: Synthesised,
+) -> None:
+    assert app_and_stack(settings_of())[1].termination_protection is True
+    fixed = [
+        id_
+        for id_ in stack.of("Logs::LogGroup")
+        if stack.template["Resources"][id_]["DeletionPolicy"] != "RetainExceptOnCreate"
+    ]
+    assert [id_ for id_ in fixed if "Edge" not in id_] == []
+
+
+def test_a_development_stack_leaves_nothing_at_all(dev: Synthesised) -> None:
+    policies = {
+        resource.get("DeletionPolicy", "Delete") for resource in dev.template["Resources"].values()
+    }
+    assert policies == {"Delete"}
+    (bucket,) = dev.of("S3::Bucket")
+    (emptied,) = [
+        resource["Properties"]["BucketName"]
+        for resource in dev.template["Resources"].values()
+        if resource["Type"] == "Custom::S3AutoDeleteObjects"
+    ]
+    assert referred(emptied) == bucket
 
 
 def test_the_bucket_is_private_and_forgets_orphans(stack: Synthesised) -> None:

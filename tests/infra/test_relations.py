@@ -1,0 +1,139 @@
+"""What is refused before anything is synthesised: each refusal names the settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from infra.settings import DeploySettings
+
+from .synthesis import AUTH, JOINED, settings_of
+
+VPC: dict[str, Any] = {**JOINED["vpc"]}
+HOOK = {"webhook_url": "https://hook.dev", "webhook_secret_parameter": "/hook"}
+DIGEST = "sha256:" + "0" * 64
+
+REFUSED = [
+    ({"bulk_lane": {"image_uri": "ghcr.io/a/b:1"}}, ["bulk_lane.image_uri", "bulk_lane.network"]),
+    (
+        {
+            "bulk_lane": {
+                "image_uri": "123456789012.dkr.ecr.eu-west-1.amazonaws.com/a:1",
+                "network": "nat",
+            }
+        },
+        ["bulk_lane.image_uri", "bulk_lane.repository"],
+    ),
+    (
+        {
+            "bulk_lane": {
+                "image_uri": "a:1",
+                "repository": {"name": "a", "tag": "1"},
+                "network": "nat",
+            }
+        },
+        ["bulk_lane.image_uri", "bulk_lane.repository"],
+    ),
+    ({"bulk_lane": {"repository": {"name": "a"}}}, ["bulk_lane.repository", "tag", "digest"]),
+    (
+        {"bulk_lane": {"repository": {"name": "a", "tag": "1", "digest": DIGEST}}},
+        ["bulk_lane.repository", "tag", "digest"],
+    ),
+    ({"bulk_lane": {"network": "own"}}, ["bulk_lane.network = own", "vpc is not set"]),
+    ({"vpc": VPC}, ["bulk_lane.network = endpoints", "vpc is set"]),
+    (
+        {
+            "effects": {**JOINED["effects"], **HOOK, "webhook_secret_arn": None},
+            "bulk_lane": {"network": "nat"},
+        },
+        ["effects.search_url", "bulk_lane.network = nat", "vpc.functions"],
+    ),
+    (
+        {**JOINED, "vpc": {**VPC, "functions": False}},
+        ["effects.search_url", "vpc.functions"],
+    ),
+    ({"records": {"key_arn": JOINED["key_arn"]}}, ["records.key_arn", "records.table_name"]),
+    (
+        {"effects": {"webhook_secret_key_arn": JOINED["key_arn"]}},
+        ["webhook_secret_key_arn", "webhook_secret_parameter"],
+    ),
+    ({"alarm_topic_arn": None}, ["alarm_topic_arn", "profile = prod"]),
+    (
+        {"deletion_protection": True, "removal": "destroy"},
+        ["deletion_protection = true", "removal = destroy"],
+    ),
+    (
+        {"limits": {"upload_seconds": 43_201}},
+        ["limits.upload_seconds = 43201", "session of a function's role in seconds = 43200"],
+    ),
+    ({"demo_tenant": "demo"}, ["auth", "principals", "demo_tenant"]),
+]
+
+
+@pytest.mark.parametrize(("chosen", "named"), REFUSED)
+def test_c111_settings_that_contradict_each_other_are_refused_by_name(
+    chosen: dict[str, Any], named: list[str]
+) -> None:
+    with pytest.raises(ValidationError) as refusal:
+        settings_of(**chosen)
+    for name in named:
+        assert name in str(refusal.value)
+
+
+ACCEPTED: list[dict[str, Any]] = [
+    {"bulk_lane": {"image_uri": "ghcr.io/a/b:1", "network": "nat"}},
+    {"bulk_lane": {"image_uri": "ghcr.io/a/b:1", "network": "public"}},
+    {"bulk_lane": {"repository": {"name": "team/worker", "tag": "v1.2"}}},
+    {"bulk_lane": {"network": "public"}, "effects": HOOK},
+    JOINED,
+    {"deletion_protection": True},
+    {"limits": {"upload_seconds": 43_200}},
+    {"profile": "dev", "alarm_topic_arn": None},
+]
+
+
+@pytest.mark.parametrize("chosen", ACCEPTED)
+def test_what_fits_together_is_accepted(chosen: dict[str, Any]) -> None:
+    settings_of(**chosen)
+
+
+DEVELOPMENT = [
+    ({"auth": {**AUTH, "auth_jwks_url": "http://localhost:1/keys"}}, "auth.auth_jwks_url"),
+    ({"auth": {**AUTH, "auth_issuer": "https://issuer.example.com/"}}, "auth.auth_issuer"),
+    (
+        {"auth": {**AUTH, "auth_jwks_url": "https://issuer.example.com/.well-known/jwks.json"}},
+        "auth.auth_jwks_url",
+    ),
+    (
+        {
+            "effects": {
+                "webhook_url": "https://hook.dev",
+                "webhook_secret": "x" * 16,
+                "webhook_loopback": True,
+            }
+        },
+        "effects.webhook_loopback, effects.webhook_secret",
+    ),
+    ({"effects": {"search_url": "http://127.0.0.1:9200"}}, "effects.search_url"),
+]
+
+
+@pytest.mark.parametrize(("chosen", "named"), DEVELOPMENT)
+def test_c108_what_is_for_development_needs_local(chosen: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValidationError, match="local = true") as refusal:
+        settings_of(**chosen)
+    assert named in str(refusal.value)
+    settings_of(local=True, **chosen)
+
+
+def test_dev_starts_from_its_own_defaults_and_its_context_goes_over_them() -> None:
+    plain = DeploySettings.read({"profile": "dev"})
+    assert plain.demo_tenant == "demo"
+    assert plain.removal == "purge"
+    chosen = settings_of(profile="dev", bulk_lane={"max_tasks": 7}, removal="destroy")
+    assert chosen.bulk_lane.max_tasks == 7
+    assert chosen.bulk_lane.network == "public"
+    assert chosen.removal == "destroy"
+    assert chosen.demo_tenant is None
