@@ -159,6 +159,6 @@ class Protection:
         return wanted
 
 
-def protection_from(env: Mapping[str, str], telemetry: Telemetry, minutes: int) -> Protection:
+def protection_from(env: Mapping[str, str], telemetry: Telemetry, minutes: int = 15) -> Protection:
     """The protection of the task this process runs in, if it runs in one. minutes: its limit."""
     return Protection(env.get("ECS_AGENT_URI"), telemetry, terms=Terms(minutes * 60.0))

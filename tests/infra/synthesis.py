@@ -34,7 +34,7 @@ PRINCIPALS: Final = {
 }
 
 _KEYS: Final = "arn:aws:kms:eu-west-1:123456789012:key"
-JOINED: Final = {
+JOINED: Final[dict[str, Any]] = {
     "auth": None,
     "principals": {**PRINCIPALS, "arn:aws:iam::222222222222:role/partner": "acme"},
     "key_arn": f"{_KEYS}/0123456a-0000-4000-8000-000000000000",
