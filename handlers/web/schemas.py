@@ -103,6 +103,9 @@ class JobAnswer(BaseModel):
     succeeded: Count
     failed: Count
     skipped: Count
+    not_tried: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="Records that a job left alone when it ended before its last one."
+    )
     progress: Progress | None = None
     effects: Effects | None = None
     pace: Pace | None = Field(

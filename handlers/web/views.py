@@ -57,6 +57,7 @@ def job_view(job: Job, now: int, place: int | None = None) -> dict[str, Any]:
         "succeeded": job.succeeded,
         "failed": job.failed,
         "skipped": job.skipped,
+        "not_tried": job.not_tried or None,
         "progress": progress(job, now),
         "effects": effects(job),
         "pace": pace(job),

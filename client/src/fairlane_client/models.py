@@ -81,6 +81,8 @@ class JobView(Answer):
     succeeded: int
     failed: int
     skipped: int
+    not_tried: int | None = None
+    """Of a job that ended before its last record: those it left alone."""
     progress: Progress | None = None
     effects: EffectsView | None = None
     pace: PaceView | None = None

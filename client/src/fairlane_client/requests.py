@@ -32,6 +32,8 @@ class NewJob(BaseModel):
     params: Mapping[str, Any] = Field(default_factory=dict)
     """JSON values, with ``int`` or ``Decimal`` for numbers."""
     tolerated_failure_percent: int | None = None
+    stop_when_hopeless: bool | None = None
+    """False: every record is tried, also when too many have failed already."""
     labels: Mapping[str, str] | None = None
     notify: Mapping[str, str] | None = None
     """``{"url": ...}``: an https address that is told when the job starts and ends."""

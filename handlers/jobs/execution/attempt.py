@@ -174,7 +174,7 @@ class _Attempt:
         if isinstance(result, Transient):
             return self._retry_later(job, result)
         match result.stop:
-            case None:
+            case None | StopReason.HOPELESS:
                 return self._end(job, ending_of(job))
             case StopReason.OUT_OF_TIME:
                 return self._go_on_with_fresh_message(job, result.stop, Lane.BULK)

@@ -17,7 +17,7 @@ from ..words.metrics import Metric
 from ..words.operation import Fail, Plan, Skip
 from .planning import Work, outcome_row, plan, tally
 from .prefetch import Chunk, Prefetch
-from .stopping import LoopEnd, StopRequested, still_running
+from .stopping import LoopEnd, StopReason, StopRequested, still_running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ..words.ports import World
     from ..words.writes import Item
     from .governor import Governor
-    from .stopping import StopReason
 
 FULL_PERCENT: Final = 100
 MAX_TRIES: Final = 500
@@ -66,6 +65,8 @@ class ChunkLoop:
     def _walk(self, job: Job, ahead: Prefetch) -> LoopEnd:
         cursor: IdCursor | None = None if job.walked_to_its_end else job.cursor
         while cursor is not None:
+            if job.stop_when_hopeless and job.hopeless:
+                return LoopEnd(job, StopReason.HOPELESS)
             if stop := self.should_stop(job):
                 return LoopEnd(job, stop)
             started = self.world.runtime.now()

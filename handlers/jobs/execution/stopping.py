@@ -29,6 +29,8 @@ class StopReason(StrEnum):
     """Too little of the function's time is left: go on in the bulk lane."""
     HAND_OVER = "hand_over"
     """The message nears its visibility cap or its last receive: go on with a fresh one."""
+    HOPELESS = "hopeless"
+    """More records failed than the job tolerates: it ends, and the rest is left alone."""
     LOST = "lost"
     """The lease could not be kept."""
 

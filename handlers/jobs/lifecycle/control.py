@@ -161,6 +161,8 @@ def _retry(world: World, job: Job) -> Answer:
             "fence": fence,
             "finished_at": None,
             "end_reason": None,
+            # It was asked for although it can only fail: the rest is tried, too.
+            "stop_when_hopeless": False,
             # A live walk goes on, and may find more.
             "total": None if job.walked_to_its_end else job.total,
         }

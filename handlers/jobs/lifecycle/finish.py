@@ -27,14 +27,23 @@ if TYPE_CHECKING:
 
 
 def ending_of(job: Job) -> Ending:
-    """How a job whose records are all done ends: its counts and its tolerance decide, and its
-    effects may still have to be waited for."""
-    failed = job.failed * 100 > job.tolerated_failure_percent * max(job.total or 0, 1)
+    """How a job ends whose records are all done, or that is hopeless: its counts and its tolerance
+    decide, and its effects may still have to be waited for."""
+    failed = job.too_many_failed
     state = State.FAILED if failed else State.SUCCEEDED
     reason = EndReason.TOO_MANY_FAILED if failed else None
+    message = _why_hopeless(job) if job.position != job.total else ""
     if job.effects_open or job.effects_parked:
-        return Ending(State.SETTLING, reason, settles_to=state)
-    return Ending(state, reason)
+        return Ending(State.SETTLING, reason, message, settles_to=state)
+    return Ending(state, reason, message)
+
+
+def _why_hopeless(job: Job) -> str:
+    """One sentence about a job that ends before its last record."""
+    tolerated = f"{job.failed} records failed, and at most {job.tolerated_failure_percent} % may"
+    if job.total is None:
+        return f"{tolerated}; the records after them were not tried"
+    return f"{tolerated} of {job.total}; {job.total - job.position} were not tried"
 
 
 def end_job(world: World, job: Job, ending: Ending) -> Job:

@@ -69,6 +69,7 @@ def _retry_of(world: World, old: Job) -> Job:
         query=old.query,
         traversal=None if old.query is None else Traversal.SNAPSHOT,
         tolerated_failure_percent=old.tolerated_failure_percent,
+        stop_when_hopeless=old.stop_when_hopeless,
         labels=old.labels,
         notify=old.notify,
         fence=first_fence(world),

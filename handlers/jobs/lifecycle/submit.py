@@ -144,6 +144,7 @@ def _new_job(
         total=selection.known,
         duplicates=request.duplicates + selection.duplicates,
         tolerated_failure_percent=request.tolerated_failure_percent,
+        stop_when_hopeless=request.stop_when_hopeless,
         labels=request.labels,
         notify=request.notify,
         fence=first_fence(world),

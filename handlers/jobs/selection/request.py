@@ -123,6 +123,12 @@ class JobRequest(BaseModel):
         strict=True,
         description="The job fails when a larger share of its records has failed.",
     )
+    stop_when_hopeless: bool = Field(
+        default=True,
+        strict=True,
+        description="The job ends as soon as more of its records have failed than it tolerates, "
+        "whatever would become of the rest; false: it tries every record first.",
+    )
     labels: dict[Name, Name] = Field(default_factory=dict, max_length=MAX_LABELS)
     notify: Notify | None = Field(
         default=None, description="Where Fairlane sends the events of the job."
@@ -146,6 +152,7 @@ class Accepted:
     query: Filter | None = None
     traversal: Asked = Asked.AUTO
     tolerated_failure_percent: int
+    stop_when_hopeless: bool = True
     labels: Mapping[str, str]
     notify: str | None = None
 
@@ -184,6 +191,7 @@ def accept(content: Mapping[str, Any], operations: Operations, *, max_ids: int) 
         query=request.query,
         traversal=request.traversal or Asked.AUTO,
         tolerated_failure_percent=request.tolerated_failure_percent,
+        stop_when_hopeless=request.stop_when_hopeless,
         labels=request.labels,
         notify=request.notify.url if request.notify else None,
     )

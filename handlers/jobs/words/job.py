@@ -123,6 +123,8 @@ class Job(BaseModel):
     failed: int = Field(default=0, ge=0)
     skipped: int = Field(default=0, ge=0)
     tolerated_failure_percent: int = Field(default=100, ge=0, le=100)
+    stop_when_hopeless: bool = False
+    """It ends once it can only fail. False for jobs of older versions, which never did."""
 
     fence: int
     """The subject's fence as of this job's newest attempt (or its creation)."""
@@ -173,6 +175,26 @@ class Job(BaseModel):
     @property
     def counts(self) -> Counts:
         return Counts(succeeded=self.succeeded, failed=self.failed, skipped=self.skipped)
+
+    @property
+    def too_many_failed(self) -> bool:
+        """Whether more records failed than it tolerates, of those it is known to have."""
+        return self.failed * 100 > self.tolerated_failure_percent * max(self.total or 0, 1)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether it fails whatever becomes of the rest. Of an unknown number of records, any share
+        may still be enough, but not none."""
+        if self.total is None and self.tolerated_failure_percent > 0:
+            return False
+        return self.too_many_failed
+
+    @property
+    def not_tried(self) -> int | None:
+        """Records it left alone, once it has ended; None when their number is not known."""
+        if self.total is None or not (self.state.terminal or self.state is State.SETTLING):
+            return None
+        return max(0, self.total - self.position)
 
     @property
     def unprepared(self) -> bool:

@@ -66,6 +66,13 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
             help="The job fails when a larger share of its records has failed.",
         ),
     ] = None,
+    stop_when_hopeless: Annotated[
+        bool | None,
+        typer.Option(
+            "--stop-when-hopeless/--try-all",
+            help="Whether the job ends as soon as too many of its records have failed.",
+        ),
+    ] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(
@@ -114,6 +121,7 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
         query=None if query is None else json_object("--query", query),
         traversal=traversal,
         tolerated_failure_percent=tolerated_failure_percent,
+        stop_when_hopeless=stop_when_hopeless,
         labels=labels(label or []) or None,
         notify=None if notify is None else {"url": notify},
     )
