@@ -130,7 +130,7 @@ def _response(status: int, body: bytes, headers: Mapping[str, str] | None = None
 
 
 class InMemory:
-    """What ``DistinctIds`` is not."""
+    """What ``PermutedIds`` is not."""
 
     def __init__(self, ids: Iterable[str]) -> None:
         self._ids = ids
@@ -191,7 +191,7 @@ def peak_kib() -> int:
 def main(count: int, *how: str) -> None:
     with tempfile.TemporaryFile() as file:
         if how == ("set",):
-            with patch.object(id_list, "DistinctIds", InMemory):
+            with patch.object(id_list, "distinct", lambda ids, _seed, *, permute: InMemory(ids)):
                 job = run(count, file)
         else:
             job = run(count, file)

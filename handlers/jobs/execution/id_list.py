@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ..selection.dedupe import DistinctIds
 from ..selection.id_sources import filter_of, lines, query_port, upload_ids
+from ..selection.permuted import distinct
 from ..selection.upload_parser import BadUpload
 from ..storage.transaction import Rejected, execute, retry_transient
 from ..transitions.chunk_commit import id_list_written
@@ -23,7 +23,7 @@ from ..words.limits import QUERY_PAGE
 from .stopping import LoopEnd, StopRequested, still_running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..words.job import Job
     from ..words.ports import World
@@ -53,9 +53,9 @@ class _IdListWriter:
         started = self.world.runtime.now()
         # The fence makes the name this attempt's: a replaced worker can't change what is walked.
         name = f"ids/{self.job.id}-{self.job.fence}"
-        ids = DistinctIds(self._ids())
+        ids = distinct(self._ids(), self.job.id, permute=self.world.limits.permute_ids)
         try:
-            size = self.world.payloads.put(name, lines(ids))
+            size = self.world.payloads.put(name, lines(self._checking_stop(ids)))
         except StopRequested as stopped:
             return stopped.loop_end
         except BadUpload as error:
@@ -101,7 +101,7 @@ class _IdListWriter:
                 return
             cursor = page.next
 
-    def _checking_stop(self, ids: Iterator[str]) -> Iterator[str]:
+    def _checking_stop(self, ids: Iterable[str]) -> Iterator[str]:
         for number, id_ in enumerate(ids, start=1):
             if number % CHECK_EVERY == 0:
                 self._check_stop()

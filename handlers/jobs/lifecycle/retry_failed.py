@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..results.items import ItemOutcome, item_results
-from ..selection.dedupe import DistinctIds
 from ..selection.id_sources import lines
+from ..selection.permuted import distinct
 from ..selection.resolve import lane_for
 from ..storage.transaction import retry_transient
 from ..transitions.enqueue import first_fence
@@ -84,7 +84,7 @@ def _with_ids(world: World, job: Job, old: Job, out_of_time: Callable[[], bool])
 
     def write() -> int:
         failed = item_results(world, old, ItemOutcome.FAILED, out_of_time)
-        ids = DistinctIds(result.id for result in failed)
+        ids = distinct((result.id for result in failed), job.id, permute=world.limits.permute_ids)
         size = world.payloads.put(name, lines(ids))
         counted[:] = [ids.total]
         return size

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..events.rows import publish_now
 from ..selection.id_sources import lines
+from ..selection.permuted import permuted
 from ..selection.resolve import check_address, lane_for, select
 from ..storage.control_table import lease_of, read_job
 from ..storage.transaction import Indeterminate, Rejected, execute, retry_transient
@@ -78,7 +79,9 @@ def submit(
     selection = select(world, tenant, request)
     job = _new_job(world, tenant, request, selection, idempotency)
     if job.payload is not None:
-        name, blocks = job.payload, list(lines(selection.ids or ()))
+        ids = selection.ids or ()
+        ordered = permuted(ids, job.id) if world.limits.permute_ids else ids
+        name, blocks = job.payload, list(lines(ordered))
         retry_transient(world, lambda: world.payloads.put(name, blocks))
     return submit_prepared(world, job)
 

@@ -21,13 +21,7 @@ class DistinctIds:
         self.duplicates = 0
 
     def __iter__(self) -> Iterator[str]:
-        # A database without a name is private, and gone with its connection.
-        with closing(sqlite3.connect("", isolation_level=None)) as seen:
-            seen.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-            seen.execute("PRAGMA journal_mode = OFF")
-            seen.execute("PRAGMA synchronous = OFF")
-            seen.execute("CREATE TABLE seen (id TEXT PRIMARY KEY) WITHOUT ROWID")
-            seen.execute("BEGIN")
+        with closing(private_table("id TEXT PRIMARY KEY")) as seen:
             insert = "INSERT OR IGNORE INTO seen VALUES (?)"
             for id_ in self._ids:
                 if seen.execute(insert, (id_,)).rowcount:
@@ -35,3 +29,14 @@ class DistinctIds:
                     yield id_
                 else:
                     self.duplicates += 1
+
+
+def private_table(columns: str) -> sqlite3.Connection:
+    """A table ``seen`` with these columns, in a database that is gone with its connection."""
+    table = sqlite3.connect("", isolation_level=None)  # without a name: private
+    table.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+    table.execute("PRAGMA journal_mode = OFF")
+    table.execute("PRAGMA synchronous = OFF")
+    table.execute(f"CREATE TABLE seen ({columns}) WITHOUT ROWID")
+    table.execute("BEGIN")
+    return table

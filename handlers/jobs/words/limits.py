@@ -176,6 +176,9 @@ class Limits(BaseModel):
     """The largest file that a creation looks into, as it is stored and decompressed."""
     look_ms: int = Field(default=500, ge=0, le=5_000)
     """The time after which a creation makes no further call to look."""
+    permute_ids: bool = True
+    """A stored list of ids is walked in the order of a seeded hash, so that a walk does not write
+    to one range of keys after another. False: in the order in which the ids came."""
     chunk_size: int = Field(default=MAX_CHUNK, ge=1, le=MAX_CHUNK)
     max_inline_ids: int = Field(default=MAX_INLINE_IDS, ge=1)
     """Ids in one request; its body is limited by ``MAX_BODY_BYTES``, whatever this says."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from handlers.jobs.lifecycle import control
@@ -33,7 +35,7 @@ def world_with(bad: int) -> tuple[MemoryWorld, list[str]]:
     return world, ids
 
 
-def ended(world: MemoryWorld, ids: list[str], **more: object) -> Job:
+def ended(world: MemoryWorld, ids: list[str], **more: Any) -> Job:
     job = new_job(world, ids, **more)
     run_next(world)
     return now(world, job)

@@ -1,0 +1,64 @@
+"""The order in which a stored list is walked: that of a seeded hash, not of the ids.
+
+Ids often come sorted. Walked in that order, all writes of a minute would fall into one range of
+keys, which one partition of the table serves; permuted, they fall anywhere.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from hashlib import blake2b
+from typing import Final
+
+from .dedupe import DistinctIds, private_table
+
+READ: Final = 1000
+"""Ids that are read at once when the order is known."""
+
+
+def place_of(id_: str, seed: str) -> int:
+    """Where the id comes in the order: a number that says nothing about the id."""
+    digest = blake2b(id_.encode(), digest_size=7, key=seed.encode()[:64]).digest()
+    return int.from_bytes(digest)
+
+
+def permuted(ids: Iterable[str], seed: str) -> list[str]:
+    """A list that fits into memory, in the order of the seed."""
+    return sorted(ids, key=lambda id_: (place_of(id_, seed), id_))
+
+
+class PermutedIds:
+    """The ids of a stream without their repeats, in the order of the seed, in bounded memory. The
+    first one comes when the stream has ended."""
+
+    def __init__(self, ids: Iterable[str], seed: str) -> None:
+        self._ids = ids
+        self._seed = seed
+        self.total = 0
+        """Distinct ids taken so far."""
+        self.duplicates = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.total = self.duplicates = 0
+        columns = "place INTEGER, id TEXT, PRIMARY KEY (place, id)"
+        with closing(private_table(columns)) as table:
+            self._take(table)
+            chosen = table.execute("SELECT id FROM seen ORDER BY place, id")
+            while rows := chosen.fetchmany(READ):
+                for (id_,) in rows:
+                    yield id_
+
+    def _take(self, table: sqlite3.Connection) -> None:
+        insert = "INSERT OR IGNORE INTO seen VALUES (?, ?)"
+        for id_ in self._ids:
+            if table.execute(insert, (place_of(id_, self._seed), id_)).rowcount:
+                self.total += 1
+            else:
+                self.duplicates += 1
+
+
+def distinct(ids: Iterable[str], seed: str, *, permute: bool) -> DistinctIds | PermutedIds:
+    """A stream's ids without their repeats, in the order of the seed or in their own."""
+    return PermutedIds(ids, seed) if permute else DistinctIds(ids)
