@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -61,7 +61,7 @@ class Index:
         return Delivered(refused=refused)
 
 
-def a_world(index: Index, **limits: int) -> MemoryWorld:
+def a_world(index: Index, **limits: Any) -> MemoryWorld:
     world = memory_world(operations={"bump": OPERATION}, limits=Limits(chunk_size=5, **limits))
     return replace(world, sinks={"index": index})
 

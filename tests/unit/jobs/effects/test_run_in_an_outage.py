@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -134,7 +134,7 @@ class Shop:
             task.join()
 
 
-def a_shop(where: str, asked: int | None, **limits: int) -> tuple[Shop, BusySink]:
+def a_shop(where: str, asked: int | None, **limits: Any) -> tuple[Shop, BusySink]:
     base = memory_world(timing=PRODUCTION_TIMING, limits=Limits(**limits))
     until = base.runtime.now() + OUTAGE
     quiet = BusySink(lambda _: None)
