@@ -17,6 +17,7 @@ from .aws.protection import protection_from
 from .bootstrap import work_settings, world
 from .jobs.execution.decisions import KeepMessage, apply_decision
 from .jobs.execution.governor import Governor
+from .jobs.execution.rate_limiter import RateLimiter
 from .jobs.execution.stopping import Worker
 from .jobs.execution.worker import on_message
 from .jobs.words.errors import OutcomeUnknown, ReceiptExpired, Transient
@@ -47,6 +48,7 @@ class Slot:
     protection: Protection
     poll_seconds: int
     governor: Governor | None = None
+    limiter: RateLimiter | None = None
 
     def run(self) -> None:
         while not self.stopping.is_set():
@@ -73,7 +75,12 @@ class Slot:
 
     def _serve(self, delivery: Delivery) -> None:
         name = f"{self.name}/{self.world.runtime.token()}"
-        worker = Worker(name, stopping=self.stopping.is_set, governor=self.governor)
+        worker = Worker(
+            name,
+            stopping=self.stopping.is_set,
+            governor=self.governor,
+            limiter=self.limiter,
+        )
         with self.protection:
             decision = on_message(self.world, delivery, worker)
         self._apply_decision(delivery, decision)
@@ -103,6 +110,7 @@ def serve(asked: Sequence[int]) -> None:
                 protection,
                 settings.bulk_poll_seconds,
                 Governor(settings.pace, here.runtime) if settings.pace.on else None,
+                RateLimiter(here.runtime),
             ).run,
             name=f"slot-{n}",
         )

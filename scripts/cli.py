@@ -38,6 +38,11 @@ OPERATORS: Final = (
         "Build the largest request that is accepted and measure it in every layer.",
     ),
     Command(
+        "rates",
+        "scripts.commands.rates:app",
+        "Show and set how fast the bulk lane may change records.",
+    ),
+    Command(
         "tenants",
         "scripts.commands.tenants:app",
         "Show and set how many jobs a tenant may have at once.",

@@ -69,10 +69,11 @@ class Effects(BaseModel):
 class Pace(BaseModel):
     """How fast a bulk job is let go while others need the database."""
 
-    percent: Annotated[int, Field(ge=0, le=100)] = Field(
-        description="Percent of the pace it would have alone."
+    percent: Annotated[int, Field(ge=0, le=100)] | None = Field(
+        default=None,
+        description="Percent of the pace it would have alone. Left out for a rate limit.",
     )
-    why: PacedBy | None = Field(default=None, description="What slows it down.")
+    why: PacedBy = Field(description="What slows it down.")
 
 
 class JobAnswer(BaseModel):

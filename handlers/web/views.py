@@ -142,9 +142,9 @@ def effects(job: Job) -> dict[str, int] | None:
 
 def pace(job: Job) -> dict[str, Any] | None:
     """How fast a running job is let go, and why not faster; None at full pace."""
-    if job.state is not State.RUNNING or job.pace is None:
+    if job.state is not State.RUNNING or job.paced_by is None:
         return None
-    return {"percent": job.pace} | ({"why": job.paced_by.value} if job.paced_by else {})
+    return ({} if job.pace is None else {"percent": job.pace}) | {"why": job.paced_by.value}
 
 
 def selection(job: Job) -> str:

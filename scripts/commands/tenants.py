@@ -10,6 +10,7 @@ from rich.table import Table
 
 from fairlane_client.commands.output import console
 from handlers.jobs.lifecycle.admission import admit_held
+from handlers.jobs.storage.rates import set_tenant_limit, tenant_limits
 from handlers.jobs.transitions.quotas import Use, set_most_active, set_slots, usage
 from handlers.jobs.words.errors import FairlaneError
 from handlers.jobs.words.job import Lane
@@ -19,6 +20,8 @@ from handlers.jobs.words.text_rules import text_problem
 from scripts.local import DEFAULT_NAME
 from scripts.local.errors import LocalError
 from scripts.ops.deployment import deployment
+
+from .rate_options import RecordsPerSecond, UnitsPerSecond, print_rates, rates_of
 
 app = typer.Typer(
     help="Show and set how many jobs a tenant may have at once.", no_args_is_help=True
@@ -65,24 +68,32 @@ def set_(
         str | None,
         typer.Option("--max-active", help=f"Limit of jobs that have not ended, {OR_DEFAULT}"),
     ] = None,
+    records_per_second: RecordsPerSecond = None,
+    write_units_per_second: UnitsPerSecond = None,
     stack: Stack = None,
     name: Name = DEFAULT_NAME,
     as_json: AsJson = False,
 ) -> None:
-    """Give a tenant limits of its own. They hold from its next job on, without a deployment.
+    """Give a tenant limits of its own. They hold from its next job on, without a deployment; rates
+    hold for its running bulk jobs, too, within seconds.
 
     Jobs above a lower limit run on. A higher limit admits held jobs: the first ten at once, the
     others by recovery within the next minutes."""
     _check(tenant)
     chosen = {Lane.SMALL: small, Lane.BULK: bulk}
-    if max_active is None and not any(chosen.values()):
-        raise typer.BadParameter("nothing to set: name --small, --bulk or --max-active")
+    rates = rates_of(records_per_second, write_units_per_second)
+    if max_active is None and not any(chosen.values()) and not rates:
+        raise typer.BadParameter(
+            "nothing to set: name --small, --bulk, --max-active or a rate a second"
+        )
     slots = {lane: _limit(f"--{lane}", text) for lane, text in chosen.items() if text is not None}
     most = None if max_active is None else _limit("--max-active", max_active)
     world = deployment(stack, name).world
     try:
         if max_active is not None:
             set_most_active(world, tenant, most)
+        for unit, rate in rates.items():
+            set_tenant_limit(world, tenant, unit, rate)
         for lane, limit in slots.items():
             set_slots(world, tenant, lane, limit)
             admit_held(world, tenant, lane)
@@ -109,14 +120,17 @@ def _print(world: World, tenant: str, *, as_json: bool) -> None:
     lanes = {lane.value: _row(use) for lane, use in seen.lanes.items()}
     active = _row(seen.active)
     del active["held"]  # of lanes only
+    rates = {unit.value: rate for unit, rate in tenant_limits(world, tenant).items()}
     if as_json:
-        print(json.dumps({"tenant": tenant, "lanes": lanes, "active": active}))
+        rows = {"tenant": tenant, "lanes": lanes, "active": active, "rates": rates}
+        print(json.dumps(rows))
         return
     table = Table("", "now", "held", "limit", "whose", box=None)
     for what, row in {**lanes, "active": active}.items():
         whose = "its own" if row["own"] else "the deployment's"
         table.add_row(what, *(str(row.get(n, "")) for n in ("count", "held", "limit")), whose)
     console().print(table)
+    print_rates(rates)
 
 
 def _row(use: Use) -> dict[str, Any]:

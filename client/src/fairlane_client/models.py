@@ -55,8 +55,9 @@ class EffectsView(Answer):
 class PaceView(Answer):
     """How fast a bulk job is let go while others need the database."""
 
-    percent: int
-    why: PacedBy | None = None
+    percent: int | None = None
+    """None for a rate limit."""
+    why: PacedBy
 
 
 class JobView(Answer):

@@ -84,7 +84,8 @@ class _Attempt:
                 if prepared.stop is not None:
                     return prepared
                 job = prepared.job
-            governor = self.worker.governor if job.lane is Lane.BULK else None
+            bulk = job.lane is Lane.BULK
+            governor = self.worker.governor if bulk else None
             loop = ChunkLoop(
                 governor.measured(self.world) if governor else self.world,
                 work,
@@ -92,6 +93,7 @@ class _Attempt:
                 self._should_stop,
                 self.effects.add,
                 governor,
+                self.worker.limiter if bulk else None,
             )
             return loop.walk(job)
         except OwnershipLost:

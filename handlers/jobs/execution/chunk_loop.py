@@ -15,8 +15,10 @@ from ..words.errors import OwnershipLost, Transient, Why
 from ..words.limits import MAX_CHUNK
 from ..words.metrics import Metric
 from ..words.operation import Fail, Plan, Skip
+from ..words.pace import PacedBy
 from .planning import Work, outcome_row, plan, tally
 from .prefetch import Chunk, Prefetch
+from .rate_limiter import GaveUpWaiting
 from .stopping import LoopEnd, StopReason, StopRequested, still_running
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from ..words.ports import World
     from ..words.writes import Item
     from .governor import Governor
+    from .rate_limiter import RateLimiter
 
 FULL_PERCENT: Final = 100
 MAX_TRIES: Final = 500
@@ -48,6 +51,8 @@ class ChunkLoop:
     """Called with each effect whose chunk has committed."""
     governor: Governor | None = None
     """What sets the pace; None: full pace."""
+    limiter: RateLimiter | None = None
+    """What keeps to the rate limits; None: there are none."""
 
     def walk(self, job: Job) -> LoopEnd:
         """Commit chunk after chunk until the end or a reason to stop.
@@ -64,6 +69,8 @@ class ChunkLoop:
 
     def _walk(self, job: Job, ahead: Prefetch) -> LoopEnd:
         cursor: IdCursor | None = None if job.walked_to_its_end else job.cursor
+        if self.limiter is not None:
+            self.limiter.look(self.world, job)
         while cursor is not None:
             if job.stop_when_hopeless and job.hopeless:
                 return LoopEnd(job, StopReason.HOPELESS)
@@ -75,9 +82,11 @@ class ChunkLoop:
             cursor = chunk.part.next
             if not entries:
                 continue
+            if stop := self._wait_for_rates(job, chunk):
+                return LoopEnd(job, stop)
             before = job
             job = self._commit_in_pieces(job, entries, dict(chunk.plans))
-            taken = self.world.runtime.now() - started
+            taken = self.world.runtime.now() - started - self._waited
             self._measure(before, job, taken)
             if self.governor is not None:
                 self.governor.after_chunk(self.world, job, taken)
@@ -90,6 +99,8 @@ class ChunkLoop:
         size = min(self.world.limits.chunk_size, MAX_CHUNK)
         if self.governor is not None:
             size = self.governor.chunk_size(size)
+        if self.limiter is not None:
+            size = self.limiter.chunk_size(size)
         part = retry_transient(self.world, partial(self.source.after, cursor, size))
         ids = list(dict.fromkeys(entry.id for entry in part.entries))
         if not ids:
@@ -97,6 +108,29 @@ class ChunkLoop:
         return Chunk(
             part, retry_transient(self.world, lambda: plan(self.world, job, self.work, ids))
         )
+
+    def _wait_for_rates(self, job: Job, chunk: Chunk) -> StopReason | None:
+        """Wait until the chunk may be committed. Returns why the attempt has to stop first."""
+        if self.limiter is None:
+            return None
+        self.limiter.look(self.world, job)
+        seen: list[StopReason] = []
+
+        def stopping() -> bool:
+            if (stop := self.should_stop(job)) is not None:
+                seen.append(stop)
+            return bool(seen)
+
+        try:
+            self.limiter.wait(self.world, chunk.plans.values(), stopping)
+        except GaveUpWaiting:
+            return seen[-1]
+        return None
+
+    @property
+    def _waited(self) -> int:
+        """How long (ms) the chunk waited for rate limits."""
+        return 0 if self.limiter is None else self.limiter.waited_ms
 
     def _ended(self, job: Job) -> LoopEnd:
         """The end of the walk. Writes the job's total if it was unknown until now."""
@@ -168,6 +202,8 @@ class ChunkLoop:
 
     def _pace(self) -> Mapping[str, object]:
         """The job's fields that say at which pace its chunk was made."""
+        if self.limiter is not None and self.limiter.holding:
+            return {"pace": None, "paced_by": PacedBy.RATE_LIMIT}
         if self.governor is None or self.governor.percent >= FULL_PERCENT:
             return {"pace": None, "paced_by": None}
         return {"pace": self.governor.percent, "paced_by": self.governor.why}

@@ -55,7 +55,8 @@ def plan_one(world: World, job: Job, work: Work, id_: str, record: Record | None
         return Plan(id_, Skip("no longer matches the query"))
     outcome = work.outcome(record)
     try:
-        return Plan(id_, outcome, _write(world, job, record, outcome), _version(record, outcome))
+        write = _write(world, job, record, outcome)
+        return Plan(id_, outcome, write, _version(record, outcome), record)
     except ValueError as error:
         return Plan(id_, Fail(str(error)))
 

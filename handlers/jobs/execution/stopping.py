@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..words.job import Job
     from ..words.ports import World
     from .governor import Governor
+    from .rate_limiter import RateLimiter
 
 
 class StopReason(StrEnum):
@@ -47,6 +48,8 @@ class Worker:
     """When the process will be killed (ms), if that is known."""
     governor: Governor | None = None
     """What sets the pace of its bulk jobs; None: they take what they can get."""
+    limiter: RateLimiter | None = None
+    """What keeps its bulk jobs to the rate limits; None: they have none."""
     started: Callable[[int], None] = lambda _dwell_ms: None
     """Called with the dwell (ms) of a small job that starts for the first time."""
 

@@ -92,3 +92,5 @@ class Plan:
     write: Write | None = None
     version: int = 0
     """The version the record has after the commit; of a removed one, the version of its removal."""
+    before: Record | None = None
+    """The record that the write changes."""

@@ -9,9 +9,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from fairlane_client.commands.app import app
+from handlers.jobs.storage.rates import tenant_limits
 from handlers.jobs.transitions.quotas import usage
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.rates import Unit
 from handlers.testing.world import MemoryWorld, memory_world
 from scripts.commands import tenants
 from tests.support.jobs import TENANT, create, fill
@@ -42,6 +44,7 @@ def test_limits_are_set_and_held_jobs_admitted_at_once(world: MemoryWorld) -> No
             "bulk": {"count": 0, "held": 0, "limit": 2, "own": False},
         },
         "active": {"count": 3, "limit": 7, "own": True},
+        "rates": {},
     }
 
 
@@ -56,6 +59,14 @@ def test_a_limit_is_taken_back(world: MemoryWorld) -> None:
     )
 
 
+def test_rates_are_set_and_taken_back(world: MemoryWorld) -> None:
+    invoke("set", "--records-per-second", "200", "--write-units-per-second", "50")
+    assert tenant_limits(world, TENANT) == {Unit.RECORDS: 200, Unit.WRITE_UNITS: 50}
+    assert "at most 200 records a second" in invoke("show").stdout
+    invoke("set", "--records-per-second", "none")
+    assert tenant_limits(world, TENANT) == {Unit.WRITE_UNITS: 50}
+
+
 def test_showing_changes_nothing(world: MemoryWorld) -> None:
     before = world.store.snapshot()
     result = invoke("show")
@@ -66,7 +77,8 @@ def test_showing_changes_nothing(world: MemoryWorld) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["--small", "0"], ["--small", "-1"], ["--bulk", "two"], ["--max-active", "1.5"]],
+    [[], ["--small", "0"], ["--small", "-1"], ["--bulk", "two"], ["--max-active", "1.5"]]
+    + [["--records-per-second", text] for text in ("0", "-1", "fast", "1e3", "10000001")],
 )
 def test_what_is_no_limit_is_refused(world: MemoryWorld, arguments: list[str]) -> None:
     before = world.store.snapshot()
