@@ -55,7 +55,7 @@ def show(
 
 
 @app.command("set")
-def set_(
+def set_(  # noqa: PLR0913  one for each option
     *,
     tenant: Tenant,
     small: Annotated[
