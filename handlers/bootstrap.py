@@ -16,6 +16,7 @@ from .aws.lane_queue import SqsLaneQueue
 from .aws.lazy import lazily
 from .aws.record_store import DynamoRecordStore
 from .aws.runtime import SystemRuntime
+from .jobs.effects.sink_pause import pausing
 from .jobs.words.event import ADDRESS, EVENT_BUS
 from .jobs.words.job import Lane
 from .jobs.words.ports import World
@@ -76,7 +77,7 @@ def make_world(
     schema = RecordSchema(tenant=settings.records_tenant_key, id=settings.records_id_key)
     dynamodb = boto3.client("dynamodb", config=config(connections=connections))
     sqs = boto3.client("sqs", config=config(long_poll=long_poll, connections=connections))
-    return World(
+    made = World(
         store=DynamoStore(
             dynamodb,
             control_table=settings.control_table,
@@ -97,7 +98,6 @@ def make_world(
         timing=settings.timing,
         limits=settings.limits,
         due_shards=settings.due_shards,
-        sinks=sinks_of(settings.effects, schema, runtime, connections=connections),
         listeners=_listeners(settings.effects, runtime),
         address_problem=_address_problem(settings.effects),
         query=_query_of(settings, schema, dynamodb, connections),
@@ -105,6 +105,8 @@ def make_world(
             lambda: _upload_store(settings.payload_bucket, settings.limits.max_upload_bytes)
         ),
     )
+    sinks = sinks_of(settings.effects, schema, runtime, connections=connections)
+    return replace(made, sinks=pausing(made, sinks))
 
 
 def sinks_of(

@@ -16,7 +16,7 @@ from ..words.event import EventType
 from ..words.job import Job, Waiting
 from ..words.metrics import Metric
 from ..words.states import State
-from ..words.timing import ms
+from ..words.timing import SECOND, ms
 from ..words.writes import AnyOf, Delete, Differs, Equals, Index, Present, Put, Update
 from .run import effect_of_item, todo_item
 
@@ -44,6 +44,8 @@ def record_run(world: World, effect: Effect, ran: EffectRun, lane: Lane) -> bool
     try:
         if not ran.todo:
             _done(world, effect, ran)
+        elif ran.put_off:
+            _put_off(world, effect, ran)
         elif effect.tries_after >= world.limits.max_effect_tries:
             _park(world, effect, ran, lane)
         else:
@@ -193,6 +195,19 @@ def _again(world: World, effect: Effect, ran: EffectRun) -> None:
         **_count_refused(effect, ran),
     }
     _write(world, effect, Transaction("effect_again", writes))
+
+
+def _put_off(world: World, effect: Effect, ran: EffectRun) -> None:
+    """Due again when the sink's pause is over, in the order of chance: not all at once. A claim's
+    try is taken back."""
+    at = world.runtime.now() + (ran.retry_after_ms or 0) + round(world.runtime.random() * SECOND)
+    row = Update(
+        _key(effect),
+        set={Index.DUE.sk: at, "last_error": ran.error},
+        add={} if effect.claimed_until is None else {"tries": -1},
+        when=_as_read(effect),
+    )
+    _write(world, effect, Transaction("effect_put_off", {EFFECT: row}))
 
 
 def _park(world: World, effect: Effect, ran: EffectRun, lane: Lane) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..storage import control_table
 from ..storage.transaction import retry_transient
 from ..words.effect import Batch, Delivered, Effect, EffectRun, Projection
-from ..words.errors import Transient
+from ..words.errors import NotAsked, Transient
 from ..words.operation import Change, Remove, Touch
 from ..words.timing import ms
 from ..words.writes import Put
@@ -126,6 +126,7 @@ def run_effect(world: World, effect: Effect) -> EffectRun:
     refused: list[tuple[str, str, str]] = []
     waits: list[int] = []
     error = ""
+    sent = False
     for name, ids in effect.todo.items():
         sink = world.sinks.get(name)
         if sink is None:
@@ -134,16 +135,20 @@ def run_effect(world: World, effect: Effect) -> EffectRun:
             delivered = _deliver(world, sink, _batch(effect, ids, current), read_at)
         except Transient as failed:
             todo[name], error = ids, f"{name}: {failed}"
+            sent = sent or not isinstance(failed, NotAsked)
             waits.append(failed.retry_after_ms or 0)
         except Exception as failed:  # noqa: BLE001  a sink's bug is tried again, then parked
+            sent = True
             todo[name], error = ids, f"{name}: {type(failed).__name__}: {failed}"
             world.telemetry.log("sink_crashed", sink=name, job_id=effect.job_id, error=failed)
         else:
+            sent = True
             refused += [(name, id_, why) for id_, why in delivered.refused.items()]
             if delivered.again:
                 todo[name], error = delivered.again, f"{name}: {len(delivered.again)} to send again"
                 waits.append(delivered.retry_after_ms or 0)
-    return EffectRun(todo, refused, max(waits, default=0) or None, error)
+    put_off = bool(todo) and not sent
+    return EffectRun(todo, refused, max(waits, default=0) or None, error, put_off)
 
 
 def _deliver(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:

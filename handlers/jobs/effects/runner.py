@@ -106,6 +106,10 @@ class EffectRunner:
             if record_run(self._world, effect, ran, self._lane):
                 self._count(effect, 1)
                 return
+            if ran.put_off and ran.retry_after_ms:
+                # Asking again before the sink's pause is over would be for nothing.
+                self._failing_until = self._world.runtime.now() + ran.retry_after_ms
+                return
         pause = round(self._world.timing.effect_retry_base * 1000)
         self._failing_until = self._world.runtime.now() + pause
 

@@ -90,3 +90,5 @@ class EffectRun:
     """(sink, record id, reason)"""
     retry_after_ms: int | None = None
     error: str = ""
+    put_off: bool = False
+    """Nothing was sent, because the sinks had asked all jobs to wait: it was no try."""
