@@ -140,6 +140,10 @@ class Charts:
                 "Chunk time p95, ms",
                 [self.measure(Metric.CHUNK_TIME, lane, "p95") for lane in self._watched.lanes],
             ),
+            _graph(
+                "bulk: pace, percent of full",
+                [self.measure(Metric.PACE, "bulk", each) for each in ("Minimum", "Average")],
+            ),
         ]
 
     def _times(self) -> list[cloudwatch.IWidget]:
@@ -208,6 +212,7 @@ class Charts:
             Metric.OWNERSHIP_LOST,
             Metric.TAKEOVERS,
             Metric.ATTEMPTS_EXHAUSTED,
+            Metric.BEATS_FAILED,
         )
         rest = self._watched.api.rest
         return [

@@ -44,7 +44,7 @@ TENANT: Final = "Ärzte & Söhne #1"
 """No character of which has to be allowed in a group."""
 VALID: Final = re.compile(r"[A-Za-z0-9!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~]{1,128}")
 """SQS, SendMessage."""
-LIMITS: Final = Limits(small_max_items=3, tenant_slots_small=1, tenant_slots_bulk=1)
+LIMITS: Final = Limits(chunk_size=1, small_max_items=3, tenant_slots_small=1, tenant_slots_bulk=1)
 WORKER: Final = Worker("w")
 
 
@@ -56,14 +56,17 @@ class Site:
     sent: list[tuple[str, str | None]]
     subjects: Iterator[int]
 
-    def job(self, lane: Lane = Lane.SMALL, *, tolerated: int = 100, **params: object) -> Job:
+    def job(
+        self, lane: Lane = Lane.SMALL, *, tolerated: int = 100, stops: bool = True, **params: object
+    ) -> Job:
         self.world.runtime.sleep(1)
         body = {
             "operation": "adjust_number",
             "subject": f"s{next(self.subjects)}",
             "params": {"field": "n", "add": 1, **params},
-            "ids": [f"r{n}" for n in range(1 if lane is Lane.SMALL else 5)],
+            "ids": [f"r{n}" for n in range(2 if lane is Lane.SMALL else 5)],
             "tolerated_failure_percent": tolerated,
+            "stop_when_hopeless": stops,
         }
         request = accept(parse(json.dumps(body)), self.world.operations, max_ids=10)
         made = submit(self.world, TENANT, request)
@@ -83,8 +86,9 @@ class Site:
         delivery = replace(self.receive(lane), **changes)
         apply_decision(self.world.queues[lane], delivery, on_message(self.world, delivery, worker))
 
-    def failed(self) -> Job:
-        job = self.job(tolerated=0, field="missing")
+    def failed(self, *, at_its_end: bool = False) -> Job:
+        """By its tolerance: after its first record, or after its last."""
+        job = self.job(tolerated=0, stops=not at_its_end, field="missing")
         self.work()
         self.sent.clear()
         return job
@@ -145,7 +149,7 @@ def retry(site: Site) -> Job:
 
 
 def retry_of_failed_records(site: Site) -> Job:
-    made = retry_failed(site.world, TENANT, site.failed().id, lambda: False)
+    made = retry_failed(site.world, TENANT, site.failed(at_its_end=True).id, lambda: False)
     assert isinstance(made, Job)
     return made
 

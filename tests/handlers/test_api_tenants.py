@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def tight(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployment]:
-    limits = Limits(tenant_slots_small=1, max_active_jobs_per_tenant=3)
+    limits = Limits(chunk_size=1, tenant_slots_small=1, max_active_jobs_per_tenant=3)
     with deployed(monkeypatch, limits=limits) as stack:
         yield stack
 
@@ -64,16 +64,23 @@ def test_too_many_jobs(tight: Deployment, headers: dict[str, str]) -> None:
 
 
 def test_a_retry_needs_room(tight: Deployment) -> None:
-    tight.fill(1)
-    failed = tight.created(
-        ["r00000"], "f", params={"field": "none", "add": 1}, tolerated_failure_percent=0
-    )
+    tight.fill(2)
+    failed = [
+        tight.created(
+            ["r00000", "r00001"],
+            subject,
+            params={"field": "none", "add": 1},
+            tolerated_failure_percent=0,
+            stop_when_hopeless=stops,
+        )
+        for subject, stops in (("early", True), ("late", False))
+    ]
     tight.run()
     for n in range(3):
         tight.created(["a"], f"s{n}")
     answers = [
-        tight.call("POST", f"/v1/jobs/{failed}/retry", query=query)
-        for query in ({}, {"failed_only": "true"})
+        tight.call("POST", f"/v1/jobs/{job}/retry", query=query)
+        for job, query in zip(failed, ({}, {"failed_only": "true"}), strict=True)
     ]
     assert [(a.status, a.body["code"]) for a in answers] == [(429, "too_many_jobs")] * 2
 

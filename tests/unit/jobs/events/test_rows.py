@@ -15,7 +15,7 @@ from handlers.jobs.storage import control_table
 from handlers.jobs.storage.control_table import read_job
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.event import EVENT_BUS, EventType, NotTaken
-from handlers.jobs.words.job import Lane
+from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from tests.support.jobs import TENANT, run_next
@@ -89,10 +89,11 @@ def test_only_the_first_attempt_is_a_start() -> None:
 
 def test_a_retried_job_ends_twice_with_two_keys() -> None:
     bus = Ear()
-    world = world_of(bus=bus)
-    job = new_job(world, params={"field": "none", "add": 1}, tolerated_failure_percent=0)
+    world = world_of(Limits(chunk_size=1), bus=bus)
+    params = {"field": "none", "add": 1}
+    job = new_job(world, params=params, ids=["a", "b"], tolerated_failure_percent=0)
     run_next(world)
-    control.retry(world, TENANT, job.id)
+    assert isinstance(control.retry(world, TENANT, job.id), Job)
     run_next(world)
     ended = [event for event in bus.heard if event.what is EventType.ENDED]
     assert len({event.key for event in ended}) == 2

@@ -165,11 +165,11 @@ def test_ids_without_room_in_the_job_are_stored() -> None:
 
 
 def test_a_small_query_that_failed_can_be_retried() -> None:
-    world = memory_world(limits=LIMITS)
+    world = memory_world(limits=Limits(small_max_items=MOST, chunk_size=1))
     fill(world, 3)
     job = made(world, query=PRICED, params={"field": "none", "add": 1}, tolerated_failure_percent=0)
     run_next(world, Lane.SMALL)
-    assert now(world, job).state is State.FAILED
+    assert (now(world, job).state, now(world, job).position) == (State.FAILED, 1)
     assert isinstance(control.retry(world, TENANT, job.id), Job)
 
 

@@ -350,16 +350,10 @@ def test_cancel_and_retry_of_a_live_walk() -> None:
     world = walking_world(limits=Limits(chunk_size=10))
     ids = grouped(world, 30)
     world.records.load(TENANT, {ids[2]: {"price": "no number", "group": "g", "version": 1}})
-    job = made(
-        world,
-        query=GROUP,
-        traversal="live",
-        tolerated_failure_percent=0,
-        stop_when_hopeless=False,
-    )
+    job = made(world, query=GROUP, traversal="live", tolerated_failure_percent=0)
     run_next(world, Lane.BULK)
     failed = now(world, job)
-    assert (failed.state, failed.total, failed.failed) == (State.FAILED, 30, 1)
+    assert (failed.state, failed.position, failed.failed) == (State.FAILED, 10, 1)
     world.records.load(TENANT, {"z-late": {"price": 10, "group": "g", "version": 1}})
     retried = control.retry(world, TENANT, job.id)
     assert isinstance(retried, Job)
