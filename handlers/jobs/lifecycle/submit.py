@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from ..events.rows import publish_now
 from ..selection.id_sources import lines
-from ..selection.permuted import permuted
 from ..selection.resolve import check_address, lane_for, select
+from ..selection.walk_order import permuted
 from ..storage.control_table import lease_of, read_job
 from ..storage.transaction import Indeterminate, Rejected, execute, retry_transient
 from ..transitions.conditions import JOB, LEASE

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.jobs.selection.permuted import PermutedIds, distinct, permuted, place_of
+from handlers.jobs.selection.permuted import PermutedIds, distinct
+from handlers.jobs.selection.walk_order import permuted
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from handlers.testing.world import memory_world
@@ -24,22 +24,6 @@ def test_every_id_comes_once_and_in_the_order_of_the_seed(ids: list[str], seed: 
     one = PermutedIds(iter(ids), seed)
     assert list(one) == permuted(set(ids), seed)
     assert (one.total, one.duplicates) == (len(set(ids)), len(ids) - len(set(ids)))
-
-
-def test_sorted_ids_do_not_stay_neighbours() -> None:
-    """In the list's own order, each chunk of 96 lies within a twentieth of all keys."""
-    order = [IDS.index(id_) for id_ in permuted(IDS, "a job")]
-    neighbours = sum(abs(a - b) == 1 for a, b in pairwise(order))
-    assert neighbours < 20
-    for at in range(0, len(order) - 96, 96):
-        chunk = order[at : at + 96]
-        assert max(chunk) - min(chunk) > len(IDS) // 2
-
-
-def test_another_job_has_another_order() -> None:
-    assert permuted(IDS, "a job") != permuted(IDS, "another job")
-    assert permuted(IDS, "a job") == permuted(reversed(IDS), "a job")
-    assert place_of("7", "s") != place_of("07", "s")
 
 
 def test_without_it_the_ids_keep_their_order() -> None:
