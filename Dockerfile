@@ -5,9 +5,12 @@ FROM public.ecr.aws/docker/library/python:3.13-slim
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 
 WORKDIR /app
-COPY requirements/lambda.txt requirements/lambda.txt
+COPY requirements requirements
 RUN pip install --no-cache-dir --only-binary :all: --require-hashes -r requirements/lambda.txt
-COPY handlers handlers
+# What a team's own operations require, which never changes Fairlane's versions.
+RUN if [ -f requirements/operations.txt ]; then pip install --no-cache-dir --only-binary :all: \
+    -c requirements/constraints.txt -r requirements/operations.txt; fi
+COPY . .
 
 RUN useradd --system --no-create-home fairlane
 USER fairlane

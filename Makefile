@@ -22,7 +22,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 BENCH := $(VENV)/.bench
 CDK := $(VENV)/cdk
-CODE := $(wildcard app.py) client/src/fairlane_client handlers infra scripts tests
+CODE := $(wildcard app.py) client/src/fairlane_client fairlane handlers infra scripts tests
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header
 WORKERS ?= 2

@@ -94,7 +94,7 @@ def make_world(
         payloads=lazily(lambda: _payload_store(settings.payload_bucket)),
         runtime=runtime,
         telemetry=telemetry,
-        operations=all_operations(),
+        operations=all_operations(settings.operations),
         timing=settings.timing,
         limits=settings.limits,
         due_shards=settings.due_shards,

@@ -140,6 +140,8 @@ class WorkSettings(Environment):
     effects: EffectSettings = EffectSettings()
     query: QuerySettings = QuerySettings()
     pace: PaceSettings = PaceSettings()
+    operations: str | None = None
+    """The importable package with the team's own operations."""
     bulk_slots: int = Field(default=2, ge=1, le=64)
     """Jobs one bulk worker runs at once."""
     bulk_poll_seconds: int = Field(default=20, ge=1, le=20)

@@ -13,16 +13,17 @@ from aws_cdk import aws_ecs as ecs
 from constructs import Construct
 
 from .acknowledge import acknowledge, acknowledge_payload_objects
-from .bundling import ROOT
+from .bundling import INSIDE, image_context
 from .functions import log_group, powertools_env
 from .grants import allow, allow_work
 from .lane import Lane
 from .network import place_of_workers
+from .operations import OwnOperations
 from .scaling import scale
 from .settings import DeploySettings
 from .storage import Storage
 
-COMMAND: Final = ("python", "-m", "handlers.bulk_worker")
+COMMAND: Final = ("python", "-m", f"{INSIDE}handlers.bulk_worker")
 
 _PLATFORMS: Final = {
     "arm64": (ecs.CpuArchitecture.ARM64, assets.Platform.LINUX_ARM64),
@@ -41,6 +42,7 @@ class BulkLane(Construct):
         small: Lane,
         bulk: Lane,
         environment: Mapping[str, str],
+        own: OwnOperations | None = None,
     ) -> None:
         super().__init__(scope, id_)
         place = place_of_workers(self, settings)
@@ -50,7 +52,7 @@ class BulkLane(Construct):
             vpc=place.vpc,
             container_insights_v2=ecs.ContainerInsights.ENABLED,
         )
-        self.task: Final = self._task(settings, environment)
+        self.task: Final = self._task(settings, environment, own)
         self._grant(storage, bulk, [small, bulk])
         self.service: Final = ecs.FargateService(
             self,
@@ -75,7 +77,10 @@ class BulkLane(Construct):
         scale(self.service, bulk, settings.bulk_lane)
 
     def _task(
-        self, settings: DeploySettings, environment: Mapping[str, str]
+        self,
+        settings: DeploySettings,
+        environment: Mapping[str, str],
+        own: OwnOperations | None,
     ) -> ecs.FargateTaskDefinition:
         task = ecs.FargateTaskDefinition(
             self,
@@ -89,7 +94,7 @@ class BulkLane(Construct):
         )
         task.add_container(
             "worker",
-            image=self._image(settings),
+            image=self._image(settings, own),
             # Exec form, so that Python itself gets SIGTERM; as process 1 it would not hear one
             # that comes before its handler is set.
             entry_point=list(COMMAND),
@@ -116,7 +121,7 @@ class BulkLane(Construct):
         )
         return task
 
-    def _image(self, settings: DeploySettings) -> ecs.ContainerImage:
+    def _image(self, settings: DeploySettings, own: OwnOperations | None) -> ecs.ContainerImage:
         lane = settings.bulk_lane
         if lane.image_uri is not None:
             return ecs.ContainerImage.from_registry(lane.image_uri)
@@ -131,7 +136,9 @@ class BulkLane(Construct):
                 by(self, "Repository", named.name), named.image
             )
         return ecs.ContainerImage.from_asset(
-            str(ROOT), file="Dockerfile", platform=_PLATFORMS[settings.architecture][1]
+            str(image_context(own)),
+            file="Dockerfile",
+            platform=_PLATFORMS[settings.architecture][1],
         )
 
     def _grant(self, storage: Storage, queue: Lane, lanes: Sequence[Lane]) -> None:

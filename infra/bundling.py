@@ -1,13 +1,18 @@
-"""What the functions ship: the handlers' code, and beside it one layer of locked wheels.
+"""What the functions ship: the handlers' code with a team's own operations, and beside it one layer
+of locked wheels, and one of what the operations require.
 
 A change of code never rebuilds wheels. Nothing here needs Docker.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -22,18 +27,29 @@ from aws_cdk import (
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from .operations import OwnOperations, staged
 from .settings import DeploySettings
 
+INSIDE: Final = __name__.rpartition("infra")[0]
+"""The package that the distribution's modules are in: none in a checkout."""
 ROOT: Final = Path(__file__).parent.parent
 LOCK: Final = ROOT / "requirements" / "lambda.txt"
+PUBLIC: Final = ("__init__.py", "operations.py")
+"""Of the package ``fairlane``: what operations and workers import."""
 
-SHIPPED: Final = ["/*", "!/handlers", "/handlers/testing", "__pycache__"]
-"""Gitignore rules: the handlers package without the in-memory adapters."""
+SHIPPED: Final = [
+    *("/*", "!/handlers", "/handlers/testing", "!/fairlane", "/fairlane/*"),
+    *(f"!/fairlane/{name}" for name in PUBLIC),
+    "__pycache__",
+]
+"""Gitignore rules: the handlers package without the in-memory adapters, and the public names."""
 
 _ARCHITECTURES: Final = {
     "arm64": (lambda_.Architecture.ARM_64, "aarch64-manylinux_2_28"),
     "x86_64": (lambda_.Architecture.X86_64, "x86_64-manylinux_2_28"),
 }
+_PINNED: Final = re.compile(r"^[\w.\-\[\],]+==[^\s;\\]+(?: ;[^\\\n]+)?", re.MULTILINE)
+"""A line of the lock file up to its hashes."""
 _RUNTIMES: Final = {"3.13": lambda_.Runtime.PYTHON_3_13}
 
 
@@ -45,8 +61,42 @@ def runtime(settings: DeploySettings) -> lambda_.Runtime:
     return _RUNTIMES[settings.python]
 
 
-def handlers_code() -> lambda_.Code:
-    return lambda_.Code.from_asset(str(ROOT), exclude=SHIPPED, ignore_mode=IgnoreMode.GIT)
+def handlers_code(own: OwnOperations | None = None) -> lambda_.Code:
+    """The functions' code. Without own operations, a checkout is packed as it stands."""
+    if own is None and not INSIDE:
+        return lambda_.Code.from_asset(str(ROOT), exclude=SHIPPED, ignore_mode=IgnoreMode.GIT)
+    return lambda_.Code.from_asset(str(staged(_base(), _code(), own)))
+
+
+def image_context(own: OwnOperations | None = None) -> Path:
+    """The folder that the worker's image is built in, with its Dockerfile."""
+    if own is None and not INSIDE:
+        return ROOT
+    stage = staged(_base(), _code(), own)
+    (stage / "requirements").mkdir()
+    for name in ("Dockerfile", f"requirements/{LOCK.name}"):
+        shutil.copyfile(ROOT / name, stage / name)
+    if own is not None and own.requirements:
+        _write_requirements(stage / "requirements", own.requirements)
+    return stage
+
+
+def _base() -> Path:
+    return ROOT.parent if INSIDE else ROOT
+
+
+def _code() -> list[str]:
+    return [f"{INSIDE.replace('.', '/')}handlers", *(f"fairlane/{name}" for name in PUBLIC)]
+
+
+def _write_requirements(folder: Path, requirements: str) -> None:
+    """What the operations require, and what it must not change: Fairlane's own versions."""
+    (folder / "operations.txt").write_text(requirements, encoding="utf-8")
+    pinned = re.findall(
+        r"^[\w.\-\[\]]+==[^\s;\\]+(?: ;[^\\\n]+)?", LOCK.read_text("utf-8"), re.MULTILINE
+    )
+    lines = [re.sub(r"\[[^]]*\]", "", line) for line in pinned]
+    (folder / "constraints.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def dependencies_layer(scope: Construct, settings: DeploySettings) -> lambda_.LayerVersion:
@@ -67,6 +117,33 @@ def dependencies_layer(scope: Construct, settings: DeploySettings) -> lambda_.La
             bundling=BundlingOptions(
                 image=DockerImage.from_registry("local-bundling-never-falls-back-to-docker"),
                 local=Wheels(settings.python, platform),
+            ),
+        ),
+    )
+
+
+def operations_layer(
+    scope: Construct, settings: DeploySettings, own: OwnOperations
+) -> lambda_.LayerVersion:
+    """The wheels that the operations require, in the versions of Fairlane's where it has them."""
+    platform = _ARCHITECTURES[settings.architecture][1]
+    folder = Path(tempfile.mkdtemp(prefix="fairlane-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    _write_requirements(folder, own.requirements)
+    content = LOCK.read_bytes() + b"\0" + own.requirements.encode()
+    return lambda_.LayerVersion(
+        scope,
+        "OperationsDependencies",
+        description=f"What {own.package} requires, for Python {settings.python} on {platform}",
+        compatible_runtimes=[runtime(settings)],
+        compatible_architectures=[architecture(settings)],
+        code=lambda_.Code.from_asset(
+            str(folder),
+            asset_hash_type=AssetHashType.CUSTOM,
+            asset_hash=layer_hash(content, settings.python, platform),
+            bundling=BundlingOptions(
+                image=DockerImage.from_registry("local-bundling-never-falls-back-to-docker"),
+                local=OwnWheels(settings.python, platform, folder),
             ),
         ),
     )
@@ -100,3 +177,16 @@ class Wheels:
             *("--python-version", self._python, "--python-platform", self._platform),
             *("--only-binary", ":all:", "--require-hashes", "--requirement", str(LOCK)),
         ]
+
+
+class OwnWheels(Wheels):
+    """Installs what a team's operations require."""
+
+    def __init__(self, python: str, platform: str, folder: Path) -> None:
+        super().__init__(python, platform)
+        self._folder = folder
+
+    def command(self, output_dir: Path) -> list[str]:
+        kept = [word for word in super().command(output_dir)[:-3] if word != "--require-hashes"]
+        constraints = ("--constraint", str(self._folder / "constraints.txt"))
+        return [*kept, *constraints, "--requirement", str(self._folder / "operations.txt")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +13,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from .acknowledge import acknowledge
-from .bundling import architecture, runtime
+from .bundling import INSIDE, architecture, runtime
 from .grants import allow
 from .network import own_place
 from .settings import DeploySettings
@@ -58,7 +58,7 @@ class Functions:
 
     settings: DeploySettings
     code: lambda_.Code
-    dependencies: lambda_.LayerVersion
+    layers: Sequence[lambda_.LayerVersion]
 
     def make(
         self,
@@ -85,10 +85,10 @@ class Functions:
             "Function",
             description=description,
             code=self.code,
-            handler=f"handlers.{entrypoint}.handler",
+            handler=f"{INSIDE}handlers.{entrypoint}.handler",
             runtime=runtime(self.settings),
             architecture=architecture(self.settings),
-            layers=[self.dependencies],
+            layers=list(self.layers),
             environment={**environment, **powertools_env(self.settings)},
             timeout=Duration.seconds(timeout),
             memory_size=memory,

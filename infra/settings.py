@@ -52,6 +52,8 @@ PRODUCTION_TIMING: Final = Timing(
 
 
 class DeploySettings(Part):
+    operations: str | None = Field(default=None, min_length=1)
+    """The team's own operations: a folder (``./our_operations``) or an entry point's name."""
     stack_name: str = Field(default="Fairlane", pattern=r"^[A-Za-z][A-Za-z0-9-]{0,50}$")
     profile: Profile = "prod"
     """``dev`` starts from settings that fit an empty account, cost little while idle and leave

@@ -16,7 +16,7 @@ from handlers.settings import WorkSettings
 
 from .api import Api
 from .bulk_lane import BulkLane
-from .bundling import dependencies_layer, handlers_code
+from .bundling import dependencies_layer, handlers_code, operations_layer
 from .charts import Watched
 from .edge import Edge
 from .functions import Functions
@@ -30,6 +30,7 @@ from .grants import (
 )
 from .lane import Lane
 from .monitoring import Monitoring
+from .operations import OwnOperations, own_operations
 from .recovery import Recovery
 from .settings import DeploySettings
 from .small_lane import SmallLane
@@ -49,9 +50,13 @@ class FairlaneStack(Stack):
         self.storage: Final = Storage(self, "Storage", settings=settings, key=key)
         self.small: Final = Lane(self, "Small", timing=settings.timing.small, key=key)
         self.bulk: Final = Lane(self, "Bulk", timing=settings.timing.bulk, key=key)
-        work = work_settings(settings, self.storage, self.small, self.bulk)
+        own = None if settings.operations is None else own_operations(settings.operations)
+        work = work_settings(settings, self.storage, self.small, self.bulk, own)
         environment = work.to_env()
-        functions = Functions(settings, handlers_code(), dependencies_layer(self, settings))
+        layers = [dependencies_layer(self, settings)]
+        if own is not None and own.requirements:
+            layers.append(operations_layer(self, settings, own))
+        functions = Functions(settings, handlers_code(own), layers)
         self.small_lane: Final = SmallLane(
             self,
             "SmallLane",
@@ -69,6 +74,7 @@ class FairlaneStack(Stack):
             small=self.small,
             bulk=self.bulk,
             environment=environment,
+            own=own,
         )
         self.api: Final = Api(
             self,
@@ -162,7 +168,11 @@ class FairlaneStack(Stack):
 
 
 def work_settings(
-    settings: DeploySettings, storage: Storage, small: Lane, bulk: Lane
+    settings: DeploySettings,
+    storage: Storage,
+    small: Lane,
+    bulk: Lane,
+    own: OwnOperations | None,
 ) -> WorkSettings:
     return WorkSettings(
         control_table=storage.control.table_name,
@@ -179,6 +189,7 @@ def work_settings(
         effects=settings.effects.told,
         query=settings.query,
         pace=settings.pace,
+        operations=None if own is None else own.package,
         bulk_slots=settings.bulk_lane.slots,
         bulk_poll_seconds=settings.bulk_lane.poll_seconds,
         bulk_protection_minutes=settings.bulk_lane.protection_minutes,

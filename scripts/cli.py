@@ -33,6 +33,11 @@ OPERATORS: Final = (
         "List and replay events of jobs that no listener has taken yet.",
     ),
     Command(
+        "operations",
+        "scripts.commands.operations:app",
+        "List, check and try operations: those of Fairlane and those in a folder of your own.",
+    ),
+    Command(
         "payload-budget",
         "scripts.commands.payload_budget:payload_budget",
         "Build the largest request that is accepted and measure it in every layer.",

@@ -30,6 +30,8 @@ SOURCES: Final = ("app.py", "cdk.json", "infra", "requirements/lambda.txt")
 """What ``app.py`` reads, from the project's folder."""
 CODE: Final = "handlers"
 """What it packs, and reads some of."""
+SETTINGS: Final = "fairlane"
+"""The context key of the deployment's settings."""
 KEPT: Final = 8
 """Assemblies; the one that was not used for longest goes first."""
 ASSEMBLY: Final = "assembly"
@@ -78,9 +80,18 @@ def content_of(context: Mapping[str, Any], project: Path = PROJECT) -> Content:
         "python": [sys.version, sys.platform, os.uname().machine],
         "packages": installed(),
         "project": str(project),
+        "operations": _operations(context.get(SETTINGS, {}).get("operations"), project),
     }
     code = {str(file.relative_to(project)): _digest(file) for file in _files(project / CODE)}
     return Content(_digest_of(base), code)
+
+
+def _operations(chosen: object, project: Path) -> object:
+    """A team's own operations, of which the app reads every file."""
+    folder = project / str(chosen)
+    if chosen is None or not folder.is_dir():
+        return chosen
+    return {str(file.relative_to(folder)): _digest(file) for file in _files(folder)}
 
 
 def installed() -> list[str]:

@@ -10,6 +10,7 @@ from handlers.jobs.storage.control_table import job_key
 
 from . import DEFAULT_NAME, ministack
 from .api import Api
+from .assemblies import PROJECT
 from .clients import Clients
 from .deploy import Deployed
 from .errors import NotUp
@@ -75,6 +76,7 @@ class Parts:
             task_definition=self.deployed.only("AWS::ECS::TaskDefinition"),
             addresses=self.addresses,
             folder=self.folder.path,
+            code=self._state.code or PROJECT,
             known=self._state.workers,
             changed=self._workers_changed,
         )

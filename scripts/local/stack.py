@@ -25,6 +25,7 @@ from . import (
 )
 from .assemblies import PROJECT
 from .errors import AlreadyUp, LocalError, NotUp
+from .own_code import keep_own_code
 from .parts import TOKEN_S, Parts
 from .settings import AWS_STAND_IN, SEARCH_STAND_IN, Chosen, over, settings_anywhere
 from .state import ROOT, State
@@ -167,7 +168,11 @@ class LocalStack(Parts):
             deployed = deploy.deploy(self.clients, assembly)
             tables.put(self.clients, deployed)
             self.issuer.publish(self.clients.s3)
-            self._save(deployed=deployed, api_url=deployed.api_url(self.endpoint))
+            self._save(
+                deployed=deployed,
+                api_url=deployed.api_url(self.endpoint),
+                code=keep_own_code(assembly, self.folder.path),
+            )
         with step("Warming the functions"):
             warming.warm(self.clients, self.api)
         with step("Starting bulk workers"):
@@ -196,13 +201,17 @@ class LocalStack(Parts):
             deployed = deploy.update(self.clients, assembly)
             tables.put(self.clients, deployed)
             changed = template != deploy.template(self.clients.cloudformation, before.stack)
-            self._save(deployed=deployed, api_url=deployed.api_url(self.endpoint))
+            self.workers.stop()
+            self._save(
+                deployed=deployed,
+                api_url=deployed.api_url(self.endpoint),
+                code=keep_own_code(assembly, self.folder.path),
+            )
             self._forget_parts()
         if changed:
             with step("Warming the functions"):
                 warming.warm(self.clients, self.api)
         with step("Starting the bulk workers again"):
-            self.workers.stop()
             self.workers.start(self._state.wanted)
         return changed
 

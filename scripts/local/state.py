@@ -40,6 +40,8 @@ class State(BaseModel):
     """What replaces workers that end, where the stack has one."""
     settings: Mapping[str, Any] = {}
     """What was chosen over the settings of a local stack."""
+    code: Path | None = None
+    """Where the team's own packages are, for the workers."""
     deployed: Deployed | None = None
     api_url: str = ""
     ready: bool = False

@@ -24,6 +24,7 @@ STOP_GRACE_S: Final = 10
 class Workers:
     """The bulk workers of one stack.
 
+    ``code`` is the folder they start in, with what they import and the environment does not have.
     ``known`` are those started so far; ``changed`` is called with the new list before anything can
     go wrong with a worker just started, so that none is ever forgotten.
     """
@@ -35,6 +36,7 @@ class Workers:
         task_definition: str,
         addresses: Mapping[str, str],
         folder: Path,
+        code: Path = PROJECT,
         known: Sequence[Process],
         changed: Callable[[Sequence[Process]], None],
     ) -> None:
@@ -42,6 +44,7 @@ class Workers:
         self._task_definition = task_definition
         self._addresses = addresses
         self._folder = folder
+        self._code = code
         self._all = list(known)
         self._changed = changed
 
@@ -60,7 +63,7 @@ class Workers:
             worker = processes.start(
                 _with_our_python(["python", "-m", module]) if module else command(container),
                 env={**self._environment(container), **(env or {})},
-                cwd=PROJECT,
+                cwd=self._code,
                 log=self._folder / f"worker-{len(self._all) + 1}.log",
             )
             self._all.append(worker)

@@ -99,7 +99,9 @@ def world_of(variables: Mapping[str, str]) -> tuple[WorkSettings, World]:
     settings = WorkSettings.from_env(variables)
     # Not ``bootstrap.world``: that one is a process's only one, and a tool may look at several
     # deployments one after another.
-    return settings, bootstrap.make_world(settings, Quiet())
+    # A tool applies no operation, and the team's own are not installed beside it.
+    without_own = settings.model_copy(update={"operations": None})
+    return settings, bootstrap.make_world(without_own, Quiet())
 
 
 def _put(variables: Mapping[str, str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from handlers.jobs.words.timing import Timing
 from infra.settings import DeploySettings
 
-from .synthesis import JOINED, PRINCIPALS, Synthesised, settings_of, synthesise
+from .synthesis import JOINED, OWN_OPERATIONS, PRINCIPALS, Synthesised, settings_of, synthesise
 
 
 @pytest.fixture(scope="session")
@@ -19,9 +19,11 @@ def stack() -> Synthesised:
 @pytest.fixture(scope="session")
 def other() -> Synthesised:
     """No bulk worker when there is nothing to do, no reserved concurrency, a NAT gateway, a
-    records table that was there before, somebody to tell of alarms, and no web ACL."""
+    records table that was there before, no web ACL, and operations of
+    the team's own, which require something."""
     return synthesise(
         settings_of(
+            operations=str(OWN_OPERATIONS),
             bulk_lane={"min_tasks": 0, "network": "nat"},
             small_lane={"reserved_concurrency": None},
             records={"table_name": "products", "tenant_key": "owner", "id_key": "sku"},

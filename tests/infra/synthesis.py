@@ -19,6 +19,7 @@ from aws_cdk.assertions import Template
 
 ROOT: Final = Path(__file__).parents[2]
 CDK_JSON: Final = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
+OWN_OPERATIONS: Final = ROOT / "tests" / "support" / "own_operations"
 
 AUTH: Final = {
     "auth_jwks_url": "https://issuer.example/keys",

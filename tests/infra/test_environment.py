@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from handlers.settings import AuthSettings, WorkSettings
 
+from .environments import environments
 from .synthesis import AUTH, Synthesised, settings_of
-
-
-def environments(stack: Synthesised) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Of each function and container, by the handlers module that it runs."""
-    for function in stack.of("Lambda::Function").values():
-        yield function["Handler"].split(".")[1], function["Environment"]["Variables"]
-    for task in stack.of("ECS::TaskDefinition").values():
-        for container in task["ContainerDefinitions"]:
-            yield (
-                container["EntryPoint"][-1].split(".")[1],
-                {one["Name"]: one["Value"] for one in container["Environment"]},
-            )
 
 
 def as_strings(variables: dict[str, Any]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 from typer.main import get_command
 
+from fairlane import operations
 from fairlane_client.commands.app import app
 from handlers.jobs.words.states import EDGES
 
@@ -93,29 +94,53 @@ def test_every_file_that_is_named_exists() -> None:
             assert (page.parent / link).exists(), f"{page.name} links to {link}"
 
 
+OWN: Final = """
+from pathlib import Path
+from fairlane.checking import inspected
+[found] = inspected(Path("our_operations"))
+given = found.parameters.model_validate({"field": "name"})
+assert found.writes(given) == {"name"}
+answers = [found.apply(f, given) for f in ({"name": "x"}, {"name": "X"}, {})]
+print(*(type(a).__name__ for a in answers), answers[0].fields["name"])
+"""
+
+
+def ran(folder: Path, program: str) -> str:
+    """In a process of its own: an operation that is declared here would be every test's."""
+    script = folder / "program.py"
+    script.write_text(program, encoding="utf-8")
+    command = [sys.executable, str(script)]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def own_folder(tmp_path: Path, module: str, source: str) -> Path:
+    (tmp_path / "our_operations").mkdir()
+    (tmp_path / "our_operations" / module).write_text(source, encoding="utf-8")
+    return tmp_path
+
+
 def test_the_operation_in_the_readme_works_and_is_short(tmp_path: Path) -> None:
-    """In a process of its own: declaring it here would add it to every other test's operations."""
     [source] = blocks(README, "python")
     assert len(source.splitlines()) < 25
-    script = tmp_path / "try_operation.py"
-    script.write_text(
-        "import sys, types\n"
-        f"module = types.ModuleType('handlers.operations.upper_case')\n"
-        "module.__package__ = 'handlers.operations'\n"
-        "sys.modules[module.__name__] = module\n"
-        f"exec(compile({source!r}, 'upper_case.py', 'exec'), module.__dict__)\n"
-        "from handlers.operations import all_operations\n"
-        "found = all_operations()['upper_case']\n"
-        "given = found.parameters.model_validate({'field': 'name'})\n"
-        "assert found.writes(given) == {'name'}\n"
-        "answers = [found.apply(f, given) for f in ({'name': 'x'}, {'name': 'X'}, {})]\n"
-        "print(*(type(a).__name__ for a in answers), answers[0].fields['name'])\n",
-        encoding="utf-8",
-    )
-    run = subprocess.run(
-        [sys.executable, str(script)], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert run.stdout.split() == ["Change", "Skip", "Fail", "X"], run.stderr
+    folder = own_folder(tmp_path, "upper_case.py", source)
+    assert ran(folder, OWN).split() == ["Change", "Skip", "Fail", "X"]
+
+
+def test_the_operation_of_the_page_holds_in_its_own_test(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    source, test = blocks(page, "python")
+    folder = own_folder(tmp_path, "raise_price.py", source)
+    assert ran(folder, f"{test}\n\ntest_a_price_is_raised()\nprint('held')") == "held\n"
+
+
+def test_the_page_names_all_that_operations_may_import() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"`([A-Za-z_]+)", page))
+    types = {"BadValue", "Fields", "Operation", "Outcome", "Value"}
+    sinks = {"EVENT_BUS_SINK", "SEARCH_INDEX", "WEBHOOK"}
+    assert set(operations.__all__) - types - sinks <= words
 
 
 def commands(text: str) -> list[str]:

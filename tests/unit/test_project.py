@@ -193,6 +193,7 @@ SKELETON: Final = (
     ),
     *(f"handlers/{name}/x.py" for name in ("web", "aws", "effects", "testing", "operations")),
     *(f"{name}/__init__.py" for name in ("infra", "scripts")),
+    "fairlane/operations.py",
     *(f"scripts/{name}/x.py" for name in ("demo", "verify")),
     *(f"handlers/jobs/{name}/x.py" for name in JOBS),
     *(
@@ -228,6 +229,7 @@ FORBIDDEN: Final = {
     "handlers/aws/stack.py": "infra",
     "infra/storage.py": "handlers.jobs.words.x",
     "infra/lane.py": "scripts",
+    "fairlane/operations.py": "handlers.testing.x",
     "scripts/local/x.py": "scripts.verify.x",
     "scripts/load/x.py": "scripts.demo.x",
     "fairlane_client/transport.py": "handlers.jobs.words.x",

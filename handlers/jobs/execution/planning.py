@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..words.job import Counts
 from ..words.limits import MAX_REASON
 from ..words.operation import Change, Fail, Operation, Plan, Remove, Skip, Touch
+from ..words.stored_values import BadValue, storable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,9 +34,21 @@ class Work:
     def outcome(self, record: Record) -> Outcome:
         """Never raises: one bad record never fails its neighbours."""
         try:
-            return self.operation.apply(record.fields, self.parameters)
+            return _checked(self.operation.apply(record.fields, self.parameters))
         except Exception as error:  # noqa: BLE001  whatever an operation raises is this record's
             return Fail(f"{type(error).__name__}: {error}")
+
+
+def _checked(outcome: object) -> Outcome:
+    """Raises for what an operation must not return: the transaction would raise it for the whole
+    chunk, whose job would then be tried again and again."""
+    if not isinstance(outcome, Change | Remove | Touch | Skip | Fail):
+        raise TypeError(f"the operation returned {type(outcome).__name__}, which is no outcome")
+    if isinstance(outcome, Change):
+        storable({name: value for name, value in outcome.fields.items() if value is not None})
+        if "" in outcome.fields:
+            raise BadValue("a field has no name")
+    return outcome
 
 
 def plan(world: World, job: Job, work: Work, ids: Sequence[str]) -> dict[str, Plan]:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.operation import Change, Operation, Skip
+from handlers.jobs.words.states import State
+from handlers.operations.parameters import Parameters
 from handlers.testing.world import memory_world
 from tests.support.jobs import TENANT, fill, new_job, now, run_next
 
@@ -25,3 +33,36 @@ def test_records_that_fail_are_reported_and_their_neighbours_done() -> None:
         for entry in kind
     ]
     assert listed == ["r0017", "missing"]
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        None,
+        {"price": 1},
+        Change([1]),  # type: ignore[arg-type]  # what a mistaken operation may do
+        Change({"price": 0.5}),  # type: ignore[dict-item]
+        Change({"price": [0.5]}),  # type: ignore[list-item]
+        Change({"price": b"1"}),
+        Change({"price": Decimal("1." + "1" * 39)}),
+        Change({"price": "\ud800"}),
+        Change({"": 1}),
+    ],
+    ids=repr,
+)
+def test_what_no_operation_may_return_fails_its_record_alone(returned: Any) -> None:
+    """A float used to fail the attempt, and the job was tried again until it gave up; None used to
+    be counted as nothing at all."""
+    mistaken = Operation(
+        "mistaken",
+        Parameters,
+        lambda record, _: returned if record["price"] == 11 else Skip("fine"),
+        lambda _: frozenset({"price"}),
+    )
+    world = memory_world(operations={"mistaken": mistaken})
+    fill(world, 2)
+    world.records.load(TENANT, {"r0001": {"price": 11, "version": 1}})
+    job = new_job(world, ["r0000", "r0001"], operation="mistaken", params={})
+    run_next(world, Lane.SMALL)
+    ended = now(world, job)
+    assert (ended.state, ended.failed, ended.skipped) == (State.SUCCEEDED, 1, 1)

@@ -1,0 +1,1 @@
+"""Operations of a team's own, as their folder may look."""

@@ -1,0 +1,88 @@
+"""``fairlane operations``: what an author sees before any job runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from typer.testing import CliRunner
+
+from fairlane_client.commands.errors import CommandError
+from scripts.commands.operations import app
+from tests.support.own import forget
+
+OWN: Final = str(Path(__file__).parents[3] / "support" / "own_operations")
+
+
+@pytest.fixture(autouse=True)
+def only_for_this_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    yield from forget(monkeypatch, "own_operations")
+
+
+def run(*words: str, status: int = 0) -> str:
+    done = CliRunner().invoke(app, list(words), catch_exceptions=True)
+    if isinstance(done.exception, CommandError):
+        assert status == 1
+        return f"error: {done.exception}"
+    assert done.exit_code == status, done.output
+    return done.output
+
+
+def test_the_list_has_fairlanes_operations_and_those_of_a_folder() -> None:
+    assert "raise_price" not in run("list")
+    listed = run("list", "--operations", OWN)
+    assert "raise_price" in listed
+    assert "set_fields" in listed
+
+
+def test_the_list_as_json_has_the_parameters() -> None:
+    [found] = [
+        each
+        for each in json.loads(run("list", "--operations", OWN, "--json"))["operations"]
+        if each["name"] == "raise_price"
+    ]
+    assert "percent" in found["parameters"]["properties"]
+
+
+def test_a_folder_is_checked(tmp_path: Path) -> None:
+    assert run("check", OWN).startswith("raise_price: Raise the price by some percent")
+    assert run("check", str(tmp_path / "no"), status=1).endswith("there is no such folder")
+
+
+def test_records_are_tried_before_any_job(tmp_path: Path) -> None:
+    file = tmp_path / "records.jsonl"
+    file.write_text('{"price": 10}\n\n{"price": 0.1}\n')
+    words = ("try", "raise_price", "--operations", OWN, "--param", "percent=2.5")
+    shown = run(*words, "--records", str(file), "--record", '{"price": 100}', "--json")
+    after = [each["after"] for each in json.loads(shown, parse_float=str)["records"]]
+    assert after == [{"price": "10.25"}, {"price": "0.1"}, {"price": "102.5"}]
+
+
+def test_a_record_that_fails_is_the_exit_status() -> None:
+    words = ("try", "raise_price", "--operations", OWN, "--param", "percent=2.5")
+    shown = run(*words, "--record", '{"name": "x"}', status=1)
+    assert "fail the price is not a number" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nothing_such", "--record", "{}"), "there is no operation 'nothing_such'; there are "),
+        (("reindex", "--record", "{"), "--record: not JSON"),
+        (("reindex", "--record", "[1]"), "--record: not a JSON object"),
+        (("reindex", "--record", "{}", "--param", "x=1"), "parameters are refused: x: Extra"),
+        (("reindex", "--records", "no.jsonl"), "no.jsonl cannot be read"),
+    ],
+)
+def test_what_cannot_be_tried_says_why(words: tuple[str, ...], said: str) -> None:
+    assert said in run("try", *words, status=1)
+
+
+@pytest.mark.parametrize(
+    "words", [("reindex",), ("reindex", "--record", "{}", "--param", "x"), ("reindex", "--param")]
+)
+def test_a_command_that_is_used_wrongly_has_status_2(words: tuple[str, ...]) -> None:
+    run("try", *words, status=2)
