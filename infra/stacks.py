@@ -1,4 +1,4 @@
-"""One stack: everything of a deployment, and what its users need to know of it."""
+"""Everything of a deployment, and what its users need to know of it."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from .small_lane import SmallLane
 from .storage import Storage
 
 
-class FairlaneStack(Stack):
+class Deployment(Construct):
+    """One for each stack, whose outputs are how commands find it (``fairlane.cdk`` has its props).
+
+    Raises OperationsError when the team's own operations cannot be deployed.
+    """
+
     def __init__(self, scope: Construct, id_: str, *, settings: DeploySettings) -> None:
-        super().__init__(
-            scope,
-            id_,
-            description="Fairlane: bulk jobs with lanes",
-            termination_protection=settings.removal == "retain",
-        )
+        super().__init__(scope, id_)
         named = settings.key_arn
         key = None if named is None else kms.Key.from_key_arn(self, "Key", named)
         self.storage: Final = Storage(self, "Storage", settings=settings, key=key)
@@ -97,7 +97,7 @@ class FairlaneStack(Stack):
         self._outside(settings)
         self._queries(settings)
         for who in (*self._workers(), self.api.function, self.recovery.function):
-            allow_keys(self, who, settings)
+            allow_keys(Stack.of(self), who, settings)
         self.monitoring: Final = Monitoring(
             self,
             "Monitoring",
@@ -120,13 +120,13 @@ class FairlaneStack(Stack):
         """Effects run in both lanes, and in recovery, which reads no record otherwise. Whoever
         changes a job tells the bus of it; recovery alone calls what requests name."""
         effects, recovery = settings.effects, self.recovery.function
-        allow_bus(self, self.api.function, effects)
+        allow_bus(Stack.of(self), self.api.function, effects)
         if effects.notify and effects.webhook_url is None:
-            allow_secret(self, recovery, effects)
+            allow_secret(Stack.of(self), recovery, effects)
         if not effects.any:
             return
         for who in (*self._workers(), recovery):
-            allow_effects(self, who, effects)
+            allow_effects(Stack.of(self), who, effects)
         allow(recovery, ("dynamodb:BatchGetItem",), self.storage.records.table_arn)
 
     def _workers(self) -> tuple[iam.IGrantable, iam.IGrantable]:
@@ -164,7 +164,8 @@ class FairlaneStack(Stack):
         if (role := self.api.demo_role) is not None:
             values["DemoRole"] = role.role_arn
         for name, value in values.items():
-            CfnOutput(self, name, value=value)
+            # By these names, whatever the construct is called.
+            CfnOutput(self, name, value=value).override_logical_id(name)
 
 
 def work_settings(

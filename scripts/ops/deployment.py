@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from handlers.jobs.words.ports import LaneQueue, World
 
 # Recovery has every setting that a tool needs, and there is one of it.
-FUNCTION_PREFIX: Final = "Recovery"
+FUNCTION_PART: Final = "RecoveryFunction"
 DEAD_LETTERS: Final = {Lane.SMALL: "SmallDeadLettersUrl", Lane.BULK: "BulkDeadLettersUrl"}
 
 
@@ -82,15 +82,17 @@ def _environment(stack: str) -> dict[str, str]:
     pages = boto3.client("cloudformation").get_paginator("list_stack_resources")
     for page in pages.paginate(StackName=stack):
         for each in page["StackResourceSummaries"]:
-            if each["ResourceType"] == "AWS::Lambda::Function" and each[
-                "LogicalResourceId"
-            ].startswith(FUNCTION_PREFIX):
+            # The name begins with that of the team's construct, where that has one.
+            if (
+                each["ResourceType"] == "AWS::Lambda::Function"
+                and FUNCTION_PART in each["LogicalResourceId"]
+            ):
                 configuration = boto3.client("lambda").get_function_configuration(
                     FunctionName=each["PhysicalResourceId"]
                 )
                 variables = configuration.get("Environment", {}).get("Variables", {})
                 return {k: v for k, v in variables.items() if k.startswith(PREFIX)}
-    raise LocalError(f"the stack {stack!r} has no function {FUNCTION_PREFIX}...: is it Fairlane?")
+    raise LocalError(f"the stack {stack!r} has no function ...{FUNCTION_PART}...: is it Fairlane?")
 
 
 def world_of(variables: Mapping[str, str]) -> tuple[WorkSettings, World]:

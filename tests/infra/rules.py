@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from infra.settings import DeploySettings
-from infra.stacks import FairlaneStack
 
 from .synthesis import app_and_stack
 
@@ -17,7 +16,7 @@ import aws_cdk as cdk
 from cdk_nag import AwsSolutionsChecks
 
 
-def app_with_rules(settings: DeploySettings, out: Path) -> tuple[cdk.App, FairlaneStack]:
+def app_with_rules(settings: DeploySettings, out: Path) -> tuple[cdk.App, cdk.Stack]:
     app, stack = app_and_stack(settings, out)
     cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     return app, stack

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from fairlane.cdk import FairlaneJobs
 from infra.settings import DeploySettings
-from infra.stacks import FairlaneStack
 
 # isort: split
 # infra comes first: it names the Node that runs the CDK's engine.
@@ -78,11 +78,13 @@ def context_of(**chosen: object) -> dict[str, Any]:
     return {**CDK_JSON, "fairlane": fairlane, "aws:cdk:bundling-stacks": []}
 
 
-def app_and_stack(
-    settings: DeploySettings, out: Path | None = None
-) -> tuple[cdk.App, FairlaneStack]:
+def app_and_stack(settings: DeploySettings, out: Path | None = None) -> tuple[cdk.App, cdk.Stack]:
     app = cdk.App(context=context_of(), outdir=None if out is None else str(out))
-    return app, FairlaneStack(app, settings.stack_name, settings=settings)
+    # As app.py does.
+    protected = settings.removal == "retain"
+    stack = cdk.Stack(app, settings.stack_name, termination_protection=protected)
+    FairlaneJobs(stack, "Default", settings=settings)
+    return app, stack
 
 
 def synthesise(settings: DeploySettings) -> Synthesised:

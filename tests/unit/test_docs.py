@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typer.main import get_command
 from fairlane import operations
 from fairlane_client.commands.app import app
 from handlers.jobs.words.states import EDGES
+from infra.settings import DeploySettings
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -133,6 +135,19 @@ def test_the_operation_of_the_page_holds_in_its_own_test(tmp_path: Path) -> None
     source, test = blocks(page, "python")
     folder = own_folder(tmp_path, "raise_price.py", source)
     assert ran(folder, f"{test}\n\ntest_a_price_is_raised()\nprint('held')") == "held\n"
+
+
+def test_the_props_of_the_page_are_those_of_the_construct() -> None:
+    page = (ROOT / "docs" / "construct.md").read_text(encoding="utf-8")
+    [source] = blocks(page, "python")
+    [call] = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "FairlaneJobs"
+    ]
+    rows = re.findall(r"^\| `(\w+)`", page, re.MULTILINE)
+    named = {*(each.arg for each in call.keywords), *rows}
+    assert named - {"settings"} <= DeploySettings.model_fields.keys()
 
 
 def test_the_page_names_all_that_operations_may_import() -> None:

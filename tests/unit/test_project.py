@@ -180,7 +180,7 @@ def test_an_unlocked_requirement_is_found(block: str) -> None:
 
 # --- imports ----------------------------------------------------------------------------------
 
-APP_MAY_IMPORT: Final = frozenset({"infra", "aws_cdk", "cdk_nag"})
+APP_MAY_IMPORT: Final = frozenset({"fairlane", "infra", "aws_cdk", "cdk_nag"})
 
 JOBS: Final = (
     *("execution", "lifecycle", "selection", "results", "effects"),

@@ -1,0 +1,165 @@
+"""Fairlane in a team's own CDK app::
+
+stack = Stack(app, "Shop")
+jobs = FairlaneJobs(stack, "Jobs", operations="./our_operations", auth=AuthSettings(...))
+jobs.grant_submit(function)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from infra.operations import OperationsError
+from infra.parts import OwnNetwork, RecordsSettings
+from infra.settings import CONTEXT_KEY, DeploySettings
+from infra.stacks import Deployment
+
+# isort: split
+# infra comes first: it names the Node that runs the CDK's engine.
+from aws_cdk import Stack
+from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from handlers.settings import AuthSettings
+
+__all__ = [
+    "AuthSettings",
+    "DeploySettings",
+    "FairlaneJobs",
+    "OperationsError",
+    "OwnNetwork",
+    "RecordsSettings",
+]
+
+CALLERS: Final = ("auth", "principals", "demo_tenant")
+"""The settings of which a deployment has exactly one."""
+
+
+class FairlaneJobs(Deployment):
+    """Fairlane's lanes, API and tables in the stack of this scope; a stack has one of them."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        settings: DeploySettings | None = None,
+        operations: str | None = None,
+        records: dynamodb.ITable | RecordsSettings | None = None,
+        vpc: OwnNetwork | None = None,
+        auth: AuthSettings | None = None,
+        **more: Any,
+    ) -> None:
+        """settings: all of them, checked already; or any of them by name:
+
+        operations: a folder of the team's own, or an entry point. records: the table with the
+        team's records, or its name and keys; one is made when left out. vpc: the network of the
+        workers. auth: the issuer of the callers' tokens. more: any other of ``DeploySettings``.
+
+        The CDK context ``fairlane`` goes over what is named here. Raises pydantic.ValidationError,
+        which names the setting, OperationsError, and ValueError for a second one in a stack.
+        """
+        if settings is None:
+            named = {"operations": operations, "records": records, "vpc": vpc, "auth": auth}
+            chosen = {name: value for name, value in named.items() if value is not None}
+            settings = settings_of(scope, {**chosen, **more})
+        _check_alone(scope)
+        super().__init__(scope, id_, settings=settings)
+        self.settings: Final = settings
+
+    @property
+    def url(self) -> str:
+        """The API's address, with its stage."""
+        return self.rest_api.url
+
+    @property
+    def rest_api(self) -> apigateway.RestApi:
+        return self.api.rest
+
+    @property
+    def records_table(self) -> dynamodb.ITable:
+        return self.storage.records
+
+    @property
+    def control_table(self) -> dynamodb.ITable:
+        """Jobs and leases, for workers of a team's own that share the leases."""
+        return self.storage.control
+
+    @property
+    def queues(self) -> Mapping[str, sqs.Queue]:
+        """The lanes' queues: ``small`` and ``bulk``."""
+        return {"small": self.small.queue, "bulk": self.bulk.queue}
+
+    @property
+    def dead_letter_queues(self) -> Mapping[str, sqs.Queue]:
+        return {"small": self.small.dead_letters, "bulk": self.bulk.dead_letters}
+
+    @property
+    def dashboard(self) -> cloudwatch.Dashboard:
+        return self.monitoring.dashboard
+
+    def metric_waiting(self, lane: str) -> cloudwatch.Metric:
+        """Messages that wait in the queue of ``small`` or ``bulk``."""
+        lanes = {"small": self.small, "bulk": self.bulk}
+        return lanes[lane].metric("ApproximateNumberOfMessagesVisible")
+
+    def grant_submit(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let a role or function call the API, with signed requests. Its role has to stand for a
+        tenant, in ``principals``. Raises ValueError where callers have tokens."""
+        if self.settings.auth is not None:
+            raise ValueError(
+                "grant_submit: the callers of this deployment have tokens of the issuer "
+                f"{self.settings.auth.auth_issuer}; set principals instead of auth, which lets "
+                "roles call"
+            )
+        return iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=["execute-api:Invoke"],
+            resource_arns=[self.rest_api.arn_for_execute_api()],
+        )
+
+
+def settings_of(scope: Construct, chosen: Mapping[str, Any]) -> DeploySettings:
+    """The settings that are chosen, with those of the context over them."""
+    context = scope.node.try_get_context(CONTEXT_KEY) or {}
+    above: dict[str, Any] = json.loads(context) if isinstance(context, str) else dict(context)
+    below = {"stack_name": Stack.of(scope).stack_name, **_plain(chosen)}
+    if any(above.get(name) for name in CALLERS):
+        below = {name: value for name, value in below.items() if name not in CALLERS}
+    return DeploySettings.read(_over(below, above))
+
+
+def _plain(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    records = chosen.get("records")
+    if records is None or isinstance(records, RecordsSettings | Mapping):
+        return dict(chosen)
+    key = records.encryption_key
+    # Past the checks of what names look like: CloudFormation fills these in.
+    named = RecordsSettings.model_construct(
+        table_name=records.table_name, key_arn=None if key is None else key.key_arn
+    )
+    return {**chosen, "records": named}
+
+
+def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {**below, **above}
+    for name, value in above.items():
+        under = below.get(name)
+        if isinstance(value, Mapping) and isinstance(under, Mapping):
+            merged[name] = _over(under, value)
+    return merged
+
+
+def _check_alone(scope: Construct) -> None:
+    stack = Stack.of(scope)
+    if any(isinstance(each, Deployment) for each in stack.node.find_all()):
+        raise ValueError(
+            f"the stack {stack.stack_name} has a FairlaneJobs already: commands find a deployment "
+            "by its stack, so another one needs a stack of its own"
+        )

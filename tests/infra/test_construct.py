@@ -1,0 +1,105 @@
+"""``FairlaneJobs`` in a team's own app, named and granted as a team would."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from fairlane.cdk import AuthSettings, FairlaneJobs
+
+from .synthesis import AUTH, CDK_JSON, OWN_OPERATIONS, PRINCIPALS, Synthesised
+
+# isort: split
+# fairlane comes first: it names the Node that runs the CDK's engine.
+import aws_cdk as cdk
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk.assertions import Template
+
+AUTH_SETTINGS = AuthSettings.model_validate(AUTH)
+
+
+def stack_of(**context: object) -> cdk.Stack:
+    chosen = {**CDK_JSON, "aws:cdk:bundling-stacks": [], "fairlane": context}
+    return cdk.Stack(cdk.App(context=chosen), "Shop")
+
+
+@pytest.fixture(scope="module")
+def shop() -> Synthesised:
+    """With a table and a function's role of the team's own, and operations of its own."""
+    stack = stack_of()
+    table = dynamodb.Table(
+        stack,
+        "Products",
+        partition_key=dynamodb.Attribute(name="tenant", type=dynamodb.AttributeType.STRING),
+        sort_key=dynamodb.Attribute(name="id", type=dynamodb.AttributeType.STRING),
+    )
+    nightly = iam.Role(stack, "Nightly", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    jobs = FairlaneJobs(
+        stack,
+        "Jobs",
+        operations=str(OWN_OPERATIONS),
+        records=table,
+        principals=PRINCIPALS,
+        profile="dev",
+    )
+    jobs.grant_submit(nightly)
+    assert jobs.queues.keys() == jobs.dead_letter_queues.keys() == {"small", "bulk"}
+    assert jobs.records_table.table_name == table.table_name
+    cdk.CfnOutput(stack, "Waiting", value=str(jobs.metric_waiting("bulk").metric_name))
+    cdk.CfnOutput(stack, "Url", value=jobs.url)
+    return Synthesised(Template.from_stack(stack).to_json())
+
+
+def test_commands_find_the_deployment_by_its_outputs(shop: Synthesised) -> None:
+    names = {"ApiUrl", "ControlTable", "RecordsTable", "SmallDeadLettersUrl", "BulkDeadLettersUrl"}
+    assert names <= shop.template["Outputs"].keys()
+    [_] = [id_ for id_ in shop.of("Lambda::Function") if "RecoveryFunction" in id_]
+
+
+def test_the_teams_table_and_operations_are_what_workers_use(shop: Synthesised) -> None:
+    [table] = [id_ for id_ in shop.of("DynamoDB::Table") if id_.startswith("Products")]
+    told = [
+        function["Environment"]["Variables"]
+        for function in shop.of("Lambda::Function").values()
+        if function["Handler"].startswith("handlers.")
+    ]
+    assert len(told) == 3
+    for variables in told:
+        assert variables["FAIRLANE_RECORDS_TABLE"] == {"Ref": table}
+        assert variables["FAIRLANE_OPERATIONS"] == "own_operations"
+
+
+def test_a_role_that_may_submit_may_call_the_api_and_no_more(shop: Synthesised) -> None:
+    statements = [
+        statement
+        for policy in shop.of("IAM::Policy").values()
+        if any(role["Ref"].startswith("Nightly") for role in policy["Roles"])
+        for statement in policy["PolicyDocument"]["Statement"]
+    ]
+    assert [each["Action"] for each in statements] == ["execute-api:Invoke"]
+
+
+def test_a_setting_that_is_wrong_is_named() -> None:
+    with pytest.raises(ValidationError, match="small_lan"):
+        FairlaneJobs(stack_of(), "Jobs", auth=AUTH_SETTINGS, profile="dev", small_lan={})
+    with pytest.raises(ValidationError, match="set either auth"):
+        FairlaneJobs(stack_of(), "Jobs", profile="prod")
+
+
+def test_the_context_goes_over_what_the_app_names() -> None:
+    stack = stack_of(principals=PRINCIPALS, log_level="DEBUG")
+    jobs = FairlaneJobs(stack, "Jobs", auth=AUTH_SETTINGS, profile="dev", log_retention_days=7)
+    assert jobs.settings.auth is None
+    assert (jobs.settings.log_level, jobs.settings.log_retention_days) == ("DEBUG", 7)
+    assert jobs.settings.stack_name == "Shop"
+    with pytest.raises(ValueError, match="has a FairlaneJobs already"):
+        FairlaneJobs(stack, "More", auth=AUTH_SETTINGS, profile="dev")
+
+
+def test_roles_are_granted_nothing_where_callers_have_tokens() -> None:
+    stack = stack_of()
+    role = iam.Role(stack, "Nightly", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    jobs = FairlaneJobs(stack, "Jobs", auth=AUTH_SETTINGS, profile="dev")
+    with pytest.raises(ValueError, match="set principals instead of auth"):
+        jobs.grant_submit(role)
