@@ -124,6 +124,20 @@ class FairlaneJobs(Deployment):
             resource_arns=[self.rest_api.arn_for_execute_api()],
         )
 
+    def grant_lease(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let a worker of the team's own take leases of subjects, with ``fairlane.lease``."""
+        return _grant_lease(self, grantee)
+
+
+def _grant_lease(jobs: FairlaneJobs, grantee: iam.IGrantable) -> iam.Grant:
+    return iam.Grant.add_to_principal(
+        grantee=grantee,
+        actions=["dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem"],
+        resource_arns=[jobs.control_table.table_arn],
+        # Leases alone: no job can be changed.
+        conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["SUBJECT#*"]}},
+    )
+
 
 def settings_of(scope: Construct, chosen: Mapping[str, Any]) -> DeploySettings:
     """The settings that are chosen, with those of the context over them."""

@@ -34,7 +34,7 @@ INSIDE: Final = __name__.rpartition("infra")[0]
 """The package that the distribution's modules are in: none in a checkout."""
 ROOT: Final = Path(__file__).parent.parent
 LOCK: Final = ROOT / "requirements" / "lambda.txt"
-PUBLIC: Final = ("__init__.py", "operations.py")
+PUBLIC: Final = ("__init__.py", "lease.py", "operations.py")
 """Of the package ``fairlane``: what operations and workers import."""
 
 SHIPPED: Final = [

@@ -80,4 +80,4 @@ def test_only_what_runs_is_shipped(tmp_path: Path) -> None:
         file
         for file in sorted(image - rest)
         if not file.startswith("handlers/") or "testing/" in file or "__pycache__" in file
-    ] == ["fairlane/__init__.py", "fairlane/operations.py"]
+    ] == ["fairlane/__init__.py", "fairlane/lease.py", "fairlane/operations.py"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pydantic import ValidationError
 
@@ -44,6 +46,8 @@ def shop() -> Synthesised:
         profile="dev",
     )
     jobs.grant_submit(nightly)
+    sync = iam.Role(stack, "Sync", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    jobs.grant_lease(sync)
     assert jobs.queues.keys() == jobs.dead_letter_queues.keys() == {"small", "bulk"}
     assert jobs.records_table.table_name == table.table_name
     cdk.CfnOutput(stack, "Waiting", value=str(jobs.metric_waiting("bulk").metric_name))
@@ -71,13 +75,23 @@ def test_the_teams_table_and_operations_are_what_workers_use(shop: Synthesised) 
 
 
 def test_a_role_that_may_submit_may_call_the_api_and_no_more(shop: Synthesised) -> None:
-    statements = [
+    assert [each["Action"] for each in statements(shop, "Nightly")] == ["execute-api:Invoke"]
+
+
+def test_a_worker_that_may_take_leases_may_touch_nothing_else(shop: Synthesised) -> None:
+    [statement] = statements(shop, "Sync")
+    assert statement["Condition"] == {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["SUBJECT#*"]}
+    }
+
+
+def statements(shop: Synthesised, role: str) -> list[dict[str, Any]]:
+    return [
         statement
         for policy in shop.of("IAM::Policy").values()
-        if any(role["Ref"].startswith("Nightly") for role in policy["Roles"])
+        if any(each["Ref"].startswith(role) for each in policy["Roles"])
         for statement in policy["PolicyDocument"]["Statement"]
     ]
-    assert [each["Action"] for each in statements] == ["execute-api:Invoke"]
 
 
 def test_a_setting_that_is_wrong_is_named() -> None:
