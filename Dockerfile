@@ -12,6 +12,10 @@ RUN if [ -f requirements/operations.txt ]; then pip install --no-cache-dir --onl
     -c requirements/constraints.txt -r requirements/operations.txt; fi
 COPY . .
 
+# The root file system is read-only in a task (infra/bulk_lane.py). Fargate gives a volume the
+# rights of the folder that is declared here.
+VOLUME ["/tmp"]
+
 RUN useradd --system --no-create-home fairlane
 USER fairlane
 

@@ -30,10 +30,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_ecs import ECSClient
+    from mypy_boto3_sqs import SQSClient
     from opensearchpy import OpenSearch
     from opensearchpy.serializer import Serializer
 
     from .jobs.words.ports import (
+        LaneQueue,
         Listener,
         PayloadStore,
         RecordQuery,
@@ -89,7 +92,7 @@ def make_world(
         ),
         queues={
             Lane.SMALL: SqsLaneQueue(sqs, settings.small_queue_url),
-            Lane.BULK: SqsLaneQueue(sqs, settings.bulk_queue_url),
+            Lane.BULK: _bulk_queue(settings, sqs, runtime, telemetry),
         },
         payloads=lazily(lambda: _payload_store(settings.payload_bucket)),
         runtime=runtime,
@@ -107,6 +110,19 @@ def make_world(
     )
     sinks = sinks_of(settings.effects, schema, runtime, connections=connections)
     return replace(made, sinks=pausing(made, sinks))
+
+
+def _bulk_queue(
+    settings: WorkSettings, sqs: SQSClient, runtime: Runtime, telemetry: Telemetry
+) -> LaneQueue:
+    queue = SqsLaneQueue(sqs, settings.bulk_queue_url)
+    service = settings.bulk_service
+    if service is None:
+        return queue
+    from .aws.wake import WakingQueue  # noqa: PLC0415  see sinks_of
+
+    ecs: ECSClient = lazily(lambda: boto3.client("ecs", config=config()))
+    return WakingQueue(queue, ecs, service, runtime, telemetry)
 
 
 def sinks_of(

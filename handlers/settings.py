@@ -146,6 +146,9 @@ class WorkSettings(Environment):
     """Jobs one bulk worker runs at once."""
     bulk_poll_seconds: int = Field(default=20, ge=1, le=20)
     """How long a free slot waits for a message; a stopping worker waits for it to end."""
+    bulk_service: str | None = Field(default=None, pattern=r"^[^/]+/[^/]+$")
+    """``<cluster>/<service>`` of the bulk workers, for those who start the first of them by
+    sending; None where one is always up."""
     bulk_protection_minutes: int = Field(default=15, ge=1, le=120)
     """How long a busy worker is protected from being replaced, in a row."""
 

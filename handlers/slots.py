@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from .aws.protection import protection_from
 from .bootstrap import work_settings, world
+from .health import Health
 from .jobs.execution.decisions import KeepMessage, apply_decision
 from .jobs.execution.governor import Governor
 from .jobs.execution.rate_limiter import RateLimiter
@@ -22,6 +23,7 @@ from .jobs.execution.stopping import Worker
 from .jobs.execution.worker import on_message
 from .jobs.words.errors import OutcomeUnknown, ReceiptExpired, Transient
 from .jobs.words.job import Lane
+from .jobs.words.metrics import Metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +51,7 @@ class Slot:
     poll_seconds: int
     governor: Governor | None = None
     limiter: RateLimiter | None = None
+    health: Health = field(default_factory=Health)
 
     def run(self) -> None:
         while not self.stopping.is_set():
@@ -67,11 +70,20 @@ class Slot:
 
     def _receive(self) -> list[Delivery]:
         try:
-            return list(self.world.queues[Lane.BULK].receive(1, self.poll_seconds))
+            received = list(self.world.queues[Lane.BULK].receive(1, self.poll_seconds))
         except Transient as error:
             self.world.telemetry.log("receive_failed", why=str(error))
-            self.stopping.wait(AFTER_ERROR)
+            self._pause_after_a_failed_receive()
             return []
+        except Exception:
+            self._pause_after_a_failed_receive()
+            raise
+        self.health.received()
+        return received
+
+    def _pause_after_a_failed_receive(self) -> None:
+        self.world.telemetry.count(Metric.RECEIVES_FAILED, lane=Lane.BULK)
+        self.stopping.wait(self.health.failed(AFTER_ERROR))
 
     def _serve(self, delivery: Delivery) -> None:
         name = f"{self.name}/{self.world.runtime.token()}"
@@ -81,7 +93,7 @@ class Slot:
             governor=self.governor,
             limiter=self.limiter,
         )
-        with self.protection:
+        with self.protection, self.health.serving():
             decision = on_message(self.world, delivery, worker)
         self._apply_decision(delivery, decision)
 
@@ -94,11 +106,16 @@ class Slot:
             )
 
 
-def serve(asked: Sequence[int]) -> None:
-    """Serve until a signal's number is in ``asked``; with one there already, take no message."""
+def serve(asked: Sequence[int]) -> int:
+    """Serve until a signal's number is in ``asked``; with one there already, take no message.
+
+    Returns the status of the process: 1 when it ends by itself, because for minutes it could not
+    receive. ECS starts another one, and a deployment of workers like that is rolled back.
+    """
     settings = work_settings()
     here = world(SERVICE, long_poll=True, connections=4 * settings.bulk_slots)
     stopping = threading.Event()
+    health = Health()
     protection = protection_from(os.environ, here.telemetry, settings.bulk_protection_minutes)
     process = f"{os.uname().nodename}/{os.getpid()}"
     slots = [
@@ -111,6 +128,7 @@ def serve(asked: Sequence[int]) -> None:
                 settings.bulk_poll_seconds,
                 Governor(settings.pace, here.runtime) if settings.pace.on else None,
                 RateLimiter(here.runtime),
+                health,
             ).run,
             name=f"slot-{n}",
         )
@@ -121,11 +139,17 @@ def serve(asked: Sequence[int]) -> None:
         stopping.set()
     for slot in slots:
         slot.start()
-    while not asked:
+    while not asked and not health.hopeless:
+        health.beat()
         time.sleep(LOOK)
     stopping.set()
-    here.telemetry.log("worker_stopping", process=process, signal=asked[0])
+    status = 0 if asked else 1
+    if asked:
+        here.telemetry.log("worker_stopping", process=process, signal=asked[0])
+    else:
+        here.telemetry.log("worker_cannot_work", process=process)
     for slot in slots:
         slot.join()
     protection.close()
     here.telemetry.log("worker_stopped", process=process)
+    return status

@@ -20,6 +20,7 @@ from .jobs.execution.stopping import Worker
 from .jobs.execution.worker import on_message
 from .jobs.words.errors import ReceiptExpired, Transient
 from .jobs.words.job import Lane
+from .jobs.words.metrics import Metric
 from .jobs.words.ports import Delivery
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
     def run(record: SQSRecord) -> None:
         _run(record, context)
 
+    if cold_start.delayed_this_call():
+        world(SERVICE).telemetry.count(Metric.COLD_START, lane=Lane.SMALL)
     # A processor of its own for each call: it collects the failures of one batch.
     processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
     return process_partial_response(

@@ -68,6 +68,7 @@ class Api(Construct):
             environment={**environment, **callers_of(settings)},
             timeout=settings.api.timeout,
             memory=settings.api.memory,
+            reserved_concurrency=settings.api.reserved_concurrency,
         )
         self._grant(storage, lanes)
         self.demo_role: iam.Role | None = None
@@ -100,6 +101,7 @@ class Api(Construct):
         rest = apigateway.RestApi(
             self,
             "Rest",
+            rest_api_name=settings.stack_name,
             description="Fairlane jobs",
             endpoint_types=[apigateway.EndpointType.REGIONAL],
             cloud_watch_role=settings.api.cloudwatch_role,
@@ -158,6 +160,7 @@ class Authorizer(Construct):
             environment=auth.to_env(),
             timeout=10,
             memory=512,
+            reserved_concurrency=settings.api.authorizer_concurrency,
             works=False,
         )
         self.authorizer: Final = apigateway.TokenAuthorizer(

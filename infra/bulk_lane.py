@@ -1,5 +1,5 @@
-"""The bulk lane's workers: a Fargate service that grows with waiting messages and shrinks only
-when nothing waits and nothing is in flight."""
+"""The bulk lane's workers: a Fargate service with as many tasks as its messages need, waiting or in
+flight."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from .scaling import scale
 from .settings import DeploySettings
 from .storage import Storage
 
+SCRATCH: Final = "scratch"
 COMMAND: Final = ("python", "-m", f"{INSIDE}handlers.bulk_worker")
 
 _PLATFORMS: Final = {
@@ -51,6 +52,7 @@ class BulkLane(Construct):
             "Cluster",
             vpc=place.vpc,
             container_insights_v2=ecs.ContainerInsights.ENABLED,
+            enable_fargate_capacity_providers=settings.bulk_lane.spot_percent > 0,
         )
         self.task: Final = self._task(settings, environment, own)
         self._grant(storage, bulk, [small, bulk])
@@ -59,6 +61,7 @@ class BulkLane(Construct):
             "Service",
             cluster=self.cluster,
             task_definition=self.task,
+            capacity_provider_strategies=_capacity(settings.bulk_lane.spot_percent),
             # No desired count: a deployment would set it and stop workers that scaling started.
             vpc_subnets=place.subnets,
             security_groups=place.groups,
@@ -76,6 +79,11 @@ class BulkLane(Construct):
             self.service.node.add_dependency(network)
         scale(self.service, bulk, settings.bulk_lane)
 
+    @property
+    def address(self) -> str:
+        """``<cluster>/<service>``."""
+        return f"{self.cluster.cluster_name}/{self.service.service_name}"
+
     def _task(
         self,
         settings: DeploySettings,
@@ -92,7 +100,8 @@ class BulkLane(Construct):
                 operating_system_family=ecs.OperatingSystemFamily.LINUX,
             ),
         )
-        task.add_container(
+        task.add_volume(name=SCRATCH)
+        worker = task.add_container(
             "worker",
             image=self._image(settings, own),
             # Exec form, so that Python itself gets SIGTERM; as process 1 it would not hear one
@@ -100,6 +109,16 @@ class BulkLane(Construct):
             entry_point=list(COMMAND),
             linux_parameters=ecs.LinuxParameters(self, "Process", init_process_enabled=True),
             environment={**environment, **powertools_env(settings)},
+            health_check=ecs.HealthCheck(
+                # Refused receives, missing rights and hung starts: a deployment of such tasks trips
+                # the circuit breaker, and a running one is replaced.
+                command=["CMD", "python", "-m", f"{INSIDE}handlers.health"],
+                interval=Duration.seconds(30),
+                timeout=Duration.seconds(10),
+                retries=3,
+                start_period=Duration.seconds(120),
+            ),
+            readonly_root_filesystem=True,
             stop_timeout=Duration.seconds(settings.timing.stop_timeout),
             logging=ecs.LogDrivers.aws_logs(
                 stream_prefix="bulk",
@@ -108,6 +127,10 @@ class BulkLane(Construct):
                 mode=ecs.AwsLogDriverMode.NON_BLOCKING,
                 max_buffer_size=Size.mebibytes(25),
             ),
+        )
+        # The one place that can be written to; the image gives it the rights of any /tmp.
+        worker.add_mount_points(
+            ecs.MountPoint(container_path="/tmp", source_volume=SCRATCH, read_only=False)  # noqa: S108  in the container
         )
         acknowledge(
             task,
@@ -161,3 +184,18 @@ class BulkLane(Construct):
             f"task/<{cluster}>/*]",
             "A task's id is made when it starts; only tasks of this cluster match.",
         )
+
+
+def _capacity(spot_percent: int) -> list[ecs.CapacityProviderStrategy] | None:
+    """None: Fargate alone, without a strategy."""
+    if spot_percent == 0:
+        return None
+    spot = ecs.CapacityProviderStrategy(capacity_provider="FARGATE_SPOT", weight=spot_percent)
+    if spot_percent == 100:  # noqa: PLR2004  per cent
+        return [spot]
+    return [
+        ecs.CapacityProviderStrategy(
+            capacity_provider="FARGATE", base=1, weight=100 - spot_percent
+        ),
+        spot,
+    ]

@@ -12,10 +12,13 @@ from handlers.jobs.words.metrics import Metric
 
 from .api import Api
 from .bulk_lane import BulkLane
+from .edge import Edge
 from .lane import MINUTE, Lane
 from .recovery import Recovery
+from .scaling import task_count
 from .settings import DeploySettings
 from .small_lane import SmallLane
+from .storage import Storage
 
 QUIET: Final = "InQuietGroups"
 """Suffix of the metrics that leave out noisy tenants; CDK has no words for them."""
@@ -34,6 +37,8 @@ class Watched:
     bulk_lane: BulkLane
     api: Api
     recovery: Recovery
+    storage: Storage
+    edge: Edge | None = None
 
     @property
     def lanes(self) -> dict[str, Lane]:
@@ -85,6 +90,13 @@ class Charts:
                 "Items settled",
                 [self.measure(Metric.ITEMS, lane, "Sum") for lane in self._watched.lanes],
             ),
+            _graph(
+                "small: jobs that waited for a start, and the longest dwell",
+                [
+                    self.measure(Metric.COLD_START, "small", "Sum"),
+                    self.measure(Metric.DWELL, "small", "Maximum"),
+                ],
+            ),
         ]
 
     def _fairness(self) -> list[list[cloudwatch.IWidget]]:
@@ -120,16 +132,7 @@ class Charts:
                             "backlog": self._watched.bulk.metric(
                                 "ApproximateNumberOfMessagesVisible"
                             ),
-                            "tasks": cloudwatch.Metric(
-                                namespace="ECS/ContainerInsights",
-                                metric_name="RunningTaskCount",
-                                dimensions_map={
-                                    "ClusterName": service.cluster.cluster_name,
-                                    "ServiceName": service.service_name,
-                                },
-                                statistic="Maximum",
-                                period=MINUTE,
-                            ),
+                            "tasks": task_count(service, "RunningTaskCount"),
                         },
                         period=MINUTE,
                         label="messages per task",
@@ -176,10 +179,15 @@ class Charts:
             Metric.EFFECTS_PARKED,
             Metric.EVENTS_PARKED,
         )
+        failed = [
+            self._gauge(Metric.RECOVERY_ITEM_FAILURES, "Sum"),
+            self.measure(Metric.RECEIVES_FAILED, "bulk", "Sum"),
+        ]
         return [
             _graph("Outbox: open", [self._gauge(measure) for measure in opened]),
             _graph("Outbox: ms late in recovery", self._both(late, "Maximum")),
             _graph("Recovery: sent again and given up", self._both(done, "Sum")),
+            _graph("Failed: items of recovery, receives of bulk workers", failed),
             _graph(
                 "Effects done, and unreadable messages",
                 [

@@ -51,6 +51,12 @@ TOO_LARGE_HERE: Final = "too_large_here"
 REFUSED: Final = "refused"
 TOO_MANY: Final = "too_many_requests"
 
+WINDOW: Final = 300
+"""Seconds over which requests of one address are counted."""
+_RETRY_AFTER: Final = [
+    waf.CfnWebACL.CustomHTTPHeaderProperty(name="Retry-After", value=str(WINDOW))
+]
+
 _Rule = waf.CfnWebACL.RuleProperty
 
 
@@ -62,6 +68,7 @@ class Edge(Construct):
     ) -> None:
         super().__init__(scope, id_)
         self._settings: Final = settings.waf
+        self.metric_name: Final = f"{settings.stack_name}-Acl"
         self.acl: Final = waf.CfnWebACL(
             self,
             "Acl",
@@ -77,7 +84,7 @@ class Edge(Construct):
             ),
             custom_response_bodies=_answers(),
             rules=self._rules(),
-            visibility_config=_visible("Acl"),
+            visibility_config=_visible(self.metric_name),
         )
         waf.CfnWebACLAssociation(
             self, "InFront", resource_arn=stage.stage_arn, web_acl_arn=self.acl.attr_arn
@@ -136,7 +143,9 @@ class Edge(Construct):
         action = waf.CfnWebACL.RuleActionProperty(count={})
         if self._settings.mode == "block":
             response = waf.CfnWebACL.CustomResponseProperty(
-                response_code=_STATUS[answer].value, custom_response_body_key=answer
+                response_code=_STATUS[answer].value,
+                custom_response_body_key=answer,
+                response_headers=_RETRY_AFTER if answer == TOO_MANY else None,
             )
             action = waf.CfnWebACL.RuleActionProperty(
                 block=waf.CfnWebACL.BlockActionProperty(custom_response=response)
@@ -155,7 +164,7 @@ class Edge(Construct):
             return []
         statement = Statement(
             rate_based_statement=waf.CfnWebACL.RateBasedStatementProperty(
-                aggregate_key_type="IP", limit=limit, evaluation_window_sec=300
+                aggregate_key_type="IP", limit=limit, evaluation_window_sec=WINDOW
             )
         )
         return [self._refusing("Rate", 0, statement, TOO_MANY)]

@@ -31,6 +31,10 @@ class _Problem:
     """None: the gateway's own words."""
     more: Mapping[str, str] = field(default_factory=dict)
 
+    def headers(self) -> dict[str, str]:
+        retry = {"Retry-After": "'1'"} if self.status == HTTPStatus.TOO_MANY_REQUESTS else {}
+        return {"Content-Type": "'application/problem+json'", **retry}
+
     def template(self) -> str:
         fixed = {
             "type": f"urn:fairlane:problem:{self.code}",
@@ -87,6 +91,6 @@ def add_problem_answers(rest: apigateway.RestApi) -> None:
             problem.id,
             type=problem.kind,
             status_code=str(problem.status.value),
-            response_headers={"Content-Type": "'application/problem+json'"},
+            response_headers=problem.headers(),
             templates={"application/json": problem.template()},
         )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from aws_cdk import Stack
+from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
@@ -109,6 +110,11 @@ def allow_bus(stack: Stack, who: iam.IGrantable, effects: DeployEffects) -> None
     if (bus := effects.event_bus) is not None:
         arn = bus if bus.startswith("arn:") else _arn(stack, "events", "event-bus", bus)
         allow(who, ("events:PutEvents",), arn)
+
+
+def allow_starting(who: iam.IGrantable, service: ecs.IService) -> None:
+    """The first worker of a lane that has none."""
+    allow(who, ("ecs:DescribeServices", "ecs:UpdateService"), service.service_arn)
 
 
 KEY_USE: Final = (

@@ -19,6 +19,11 @@ IN_FLIGHT_ALARM: Final = 100_000
 """At about 120,000 messages in flight SQS gives no more, and a long poll does not say so."""
 
 
+def alarm_name(scope: Construct, page: str) -> str:
+    """page: the heading in docs/runbook.md. Alarms of two deployments stay apart."""
+    return f"{Stack.of(scope).stack_name}-{page}"
+
+
 class _Encryption(TypedDict, total=False):
     encryption: sqs.QueueEncryption
     encryption_master_key: kms.IKey
@@ -76,6 +81,7 @@ class Lane(Construct):
         cloudwatch.Alarm(
             self,
             "DeadLettersAlarm",
+            alarm_name=alarm_name(self, f"{self.node.id}DeadLetters"),
             alarm_description="The queue gave up on a message: see fairlane dlq list.",
             metric=self.dead_letter_metric(),
             threshold=1,
@@ -86,6 +92,7 @@ class Lane(Construct):
         cloudwatch.Alarm(
             self,
             "InFlightAlarm",
+            alarm_name=alarm_name(self, f"{self.node.id}InFlight"),
             alarm_description="SQS allows hardly more messages in flight: workers may be stuck.",
             metric=self.metric("ApproximateNumberOfMessagesNotVisible"),
             threshold=IN_FLIGHT_ALARM,

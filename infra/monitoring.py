@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from aws_cdk import Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from handlers.jobs.words.metrics import Metric
 
 from .charts import QUIET, Charts, Watched
-from .lane import MINUTE
+from .edge import Edge
+from .lane import MINUTE, alarm_name
+from .scaling import task_count
 from .settings import DeploySettings
 
 _ABOVE: Final = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
@@ -35,14 +38,21 @@ class Monitoring(Construct):
         self._watched = watched
         charts = Charts(settings, watched, namespace)
         self._measure = charts.measure
+        self._namespace = namespace
         self.dashboard: Final = cloudwatch.Dashboard(
             self,
             "Dashboard",
+            dashboard_name=Stack.of(self).stack_name,
             period_override=cloudwatch.PeriodOverride.INHERIT,
             widgets=charts.rows(),
         )
         self._lane_alarms()
         self._machine_alarms()
+        self._bulk_alarms()
+        self._function_alarms()
+        self._table_alarms()
+        if watched.edge is not None:
+            self._firewall_alarm(watched.edge)
 
     def _lane_alarms(self) -> None:
         watched = self._watched
@@ -120,6 +130,7 @@ class Monitoring(Construct):
         cloudwatch.Alarm(
             self,
             "RecoveryStopped",
+            alarm_name=alarm_name(self, "RecoveryStopped"),
             alarm_description="Recovery has not run for five minutes.",
             metric=recovery.metric_invocations(period=MINUTE),
             threshold=1,
@@ -127,6 +138,124 @@ class Monitoring(Construct):
             comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
             # Here silence is the fault.
             treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
+        )
+
+    def _bulk_alarms(self) -> None:
+        bulk, lane = self._settings.bulk_lane, self._watched.bulk
+        minutes = bulk.late_minutes
+        self._alarm(
+            "BulkAge",
+            f"A bulk message is older than {minutes} minutes: the lane is too small or stuck.",
+            lane.metric("ApproximateAgeOfOldestMessage"),
+            above=minutes * 60,
+            periods=3,
+        )
+        self._alarm(
+            "BulkDwell",
+            f"Bulk jobs start more than {minutes} minutes late.",
+            self._measure(Metric.DWELL, "bulk", "p95"),
+            above=minutes * 60_000,
+            periods=3,
+        )
+        self._alarm(
+            "BulkWithoutWorkers",
+            "Bulk messages wait and no worker runs.",
+            cloudwatch.MathExpression(
+                expression="IF(waiting > 0 AND FILL(tasks, 0) < 1, 1, 0)",
+                using_metrics={
+                    "waiting": lane.metric("ApproximateNumberOfMessagesVisible"),
+                    "tasks": task_count(self._watched.bulk_lane.service, "RunningTaskCount"),
+                },
+                label="Waiting without a worker",
+                period=MINUTE,
+            ),
+            periods=10,
+        )
+        self._alarm(
+            "BulkReceivesFailed",
+            "Bulk workers cannot receive messages.",
+            self._measure(Metric.RECEIVES_FAILED, "bulk", "Sum"),
+            above=5,
+            periods=3,
+        )
+
+    def _function_alarms(self) -> None:
+        watched = self._watched
+        functions = {
+            "SmallErrors": ("the small lane's function", watched.small_lane.function),
+            "ApiFunctionErrors": ("the API's function", watched.api.function),
+        }
+        if (authorizer := watched.api.authorizer) is not None:
+            functions["AuthorizerErrors"] = ("the authorizer", authorizer.function)
+            self._alarm(
+                "AuthorizerThrottles",
+                "Lambda throttles the authorizer.",
+                authorizer.function.metric_throttles(period=MINUTE),
+            )
+        for id_, (name, function) in functions.items():
+            self._alarm(
+                id_,
+                f"Calls of {name} end with an error.",
+                function.metric_errors(period=MINUTE),
+                periods=3,
+            )
+        self._alarm(
+            "RecoveryItems",
+            "Recovery cannot see to some items: see recovery_item_* in its log.",
+            cloudwatch.Metric(
+                namespace=self._namespace,
+                metric_name=Metric.RECOVERY_ITEM_FAILURES,
+                statistic="Sum",
+                period=MINUTE,
+            ),
+            periods=5,
+        )
+
+    def _table_alarms(self) -> None:
+        storage = self._watched.storage
+        tables = {"Control": storage.control, "Records": storage.records}
+        for name, table in tables.items():
+            self._alarm(
+                f"{name}Throttles",
+                f"DynamoDB throttles the {name.lower()} table.",
+                cloudwatch.MathExpression(
+                    expression="FILL(reads, 0) + FILL(writes, 0)",
+                    using_metrics={
+                        key: cloudwatch.Metric(
+                            namespace="AWS/DynamoDB",
+                            metric_name=metric,
+                            dimensions_map={"TableName": table.table_name},
+                            statistic="Sum",
+                            period=MINUTE,
+                        )
+                        for key, metric in (
+                            ("reads", "ReadThrottleEvents"),
+                            ("writes", "WriteThrottleEvents"),
+                        )
+                    },
+                    label="Throttled reads and writes",
+                    period=MINUTE,
+                ),
+                periods=5,
+            )
+
+    def _firewall_alarm(self, edge: Edge) -> None:
+        self._alarm(
+            "FirewallBlocks",
+            "The web ACL refuses many requests: an attack, or a client that it misjudges.",
+            cloudwatch.Metric(
+                namespace="AWS/WAFV2",
+                metric_name="BlockedRequests",
+                dimensions_map={
+                    "WebACL": edge.metric_name,
+                    "Region": Stack.of(self).region,
+                    "Rule": "ALL",
+                },
+                statistic="Sum",
+                period=MINUTE,
+            ),
+            above=self._settings.waf.blocks_alarm,
+            periods=5,
         )
 
     def _alarm(
@@ -141,6 +270,7 @@ class Monitoring(Construct):
         cloudwatch.Alarm(
             self,
             id_,
+            alarm_name=alarm_name(self, id_),
             alarm_description=description,
             metric=metric,
             threshold=above,

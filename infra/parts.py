@@ -35,6 +35,9 @@ class SmallLaneSettings(Part):
     batch_size: int = Field(default=1, ge=1, le=BATCH_WITHOUT_WINDOW)
     """One job per invocation: in a larger batch the last job waits for all before it."""
     memory: int = Field(default=1024, ge=128, le=10_240)
+    provisioned_concurrency: int = Field(default=2, ge=0)
+    """Invocations that are always warm, so that the first job after an idle hour starts at once.
+    Each costs its memory by the second: docs/deploy.md has the price. 0: none."""
     dwell_slo_ms: int = Field(default=2000, gt=0)
     """The 95th percentile of dwell that raises the alarm."""
 
@@ -73,10 +76,18 @@ class BulkLaneSettings(Part):
     """How long a busy worker is protected from scale-in and deployments, in a row. A deployment
     takes about so long; CloudFormation gives up after three hours."""
     min_tasks: int = Field(default=1, ge=0)
-    """One task stays up: metrics of a queue that slept for 6 hours can be 15 minutes late."""
+    """One task stays up. With 0, the sender of a job starts the first task, and that job waits
+    until it runs: a minute or two."""
     max_tasks: int = Field(default=10, ge=1)
-    idle_minutes: int = Field(default=15, ge=1, le=60)
-    """Without any message, waiting or in flight, before the lane shrinks to min_tasks."""
+    idle_minutes: int = Field(default=5, ge=1, le=60)
+    """How long there have to be more tasks than the messages need, waiting and in flight, before
+    some of them end."""
+    spot_percent: int = Field(default=0, ge=0, le=100)
+    """Share of the tasks that run on Fargate Spot: cheaper, and ended with two minutes' notice when
+    AWS needs them, which costs a job the rest of a chunk. The first task is never on Spot, unless
+    all are."""
+    late_minutes: int = Field(default=60, ge=1)
+    """A message or a job that waits longer raises an alarm."""
     network: Literal["endpoints", "nat", "public", "own"] = "endpoints"
     """How tasks reach AWS. ``endpoints``: private endpoints and no way to the internet. ``nat``: a
     NAT gateway, for workers that call webhooks. ``public``: a public address for each task and
@@ -95,6 +106,9 @@ class ApiSettings(Part):
     memory: int = Field(default=1024, ge=128, le=10_240)
     timeout: int = Field(default=28, ge=1, le=28)
     """Seconds; API Gateway gives up after 29."""
+    reserved_concurrency: int | None = Field(default=100, ge=1)
+    """Kept for the API's function, and its limit: neither lane can starve it, nor it a lane."""
+    authorizer_concurrency: int | None = Field(default=50, ge=1)
     throttle_rate: int = Field(default=500, gt=0)
     """Requests per second over all tenants: the account's protection, not a tenant's quota."""
     throttle_burst: int = Field(default=1000, gt=0)
@@ -111,6 +125,8 @@ class WafSettings(Part):
     of clients that exist already. ``off`` makes no web ACL."""
     rate_limit: int | None = Field(default=10_000, ge=10)
     """Requests of one IP address in five minutes; None: as many as it likes."""
+    blocks_alarm: int = Field(default=100, ge=0)
+    """More refused requests than this in each of five minutes raise an alarm."""
     inspect_kb: Literal[16, 32, 48, 64] = 16
     """How much of a body the rules look at. More than 16 is billed extra, and finds little: other
     routes take 8 KiB, and on ``POST /v1/jobs`` the text of a body is data."""

@@ -14,15 +14,26 @@ Chosen: TypeAlias = Mapping[str, Any]
 
 _DEV: Final[Chosen] = {
     # A new account has ten concurrent executions in all, and none to reserve.
-    "small_lane": {"maximum_concurrency": 5, "reserved_concurrency": None, "memory": 512},
+    "small_lane": {
+        "maximum_concurrency": 5,
+        "reserved_concurrency": None,
+        "memory": 512,
+        "provisioned_concurrency": 0,
+    },
     "bulk_lane": {
         "network": "public",  # no endpoint and no gateway to pay for
         "cpu": 256,
         "memory": 512,
         "min_tasks": 0,
         "max_tasks": 2,
+        "spot_percent": 100,
     },
-    "api": {"cloudwatch_role": True},  # an empty account has none
+    "api": {
+        "cloudwatch_role": True,  # an empty account has none
+        "reserved_concurrency": None,
+        "authorizer_concurrency": None,
+    },
+    "recovery_concurrency": None,
     "waf": {"mode": "off"},
     "removal": "purge",
     "log_retention_days": 7,

@@ -39,6 +39,7 @@ class Recovery(Construct):
             environment=environment,
             timeout=TIMEOUT,
             memory=512,
+            reserved_concurrency=functions.settings.recovery_concurrency,
         )
         # No retries: the next minute's run does the same, and an old one is of no use.
         events.Rule(

@@ -33,6 +33,15 @@ def check_concurrency(lane: SmallLaneSettings) -> None:
         MAPPING_FLOOR,
         "Lambda accepts no lower maximum concurrency",
     )
+    require(
+        lane.provisioned_concurrency <= lane.maximum_concurrency,
+        "small_lane.provisioned_concurrency",
+        lane.provisioned_concurrency,
+        "at most",
+        "small_lane.maximum_concurrency",
+        lane.maximum_concurrency,
+        "more warm functions than jobs at once are paid for nothing",
+    )
     if lane.reserved_concurrency is None:
         return
     require(

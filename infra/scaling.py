@@ -1,8 +1,17 @@
-"""How many bulk workers. Not by CPU, which says nothing of waiting jobs, and not down to fewer
-while a message is in flight, which would end the worker that holds it."""
+"""How many bulk workers: as many as the messages need, waiting or in flight, with the slots of one.
+
+Not by CPU, which says nothing of waiting jobs. Both directions compare the tasks that are needed
+with those that are wanted already (ECS reports that number with Container Insights), so one message
+a minute never adds up, and a message in flight keeps the worker that holds it.
+
+From no task at all, SQS's metrics are no help: those of a queue that slept for six hours can be a
+quarter of an hour late. There the sender of a job starts the first worker (``handlers.aws.wake``).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from aws_cdk import Duration
@@ -15,8 +24,11 @@ from constructs import Construct
 from .lane import MINUTE, Lane
 from .parts import BulkLaneSettings
 
-GROWTH: Final = ((1, 1), (10, 2), (50, 4))
-"""(messages waiting, tasks added). One waiting message is enough, also with no task at all."""
+STEPS: Final = (1, 2, 4, 8, 16, 32)
+"""Tasks too few or too many, and how many are started or ended at once. The next minutes see to the
+rest."""
+COOLDOWN: Final = Duration.minutes(3)
+"""Until ECS's own count shows what was started."""
 
 
 def scale(service: ecs.FargateService, lane: Lane, settings: BulkLaneSettings) -> None:
@@ -31,71 +43,90 @@ def scale(service: ecs.FargateService, lane: Lane, settings: BulkLaneSettings) -
         min_capacity=settings.min_tasks,
         max_capacity=settings.max_tasks,
     )
-    _grow(scope, target, lane)
-    _shrink(scope, target, lane, settings)
-
-
-def _grow(scope: Construct, target: autoscaling.CfnScalableTarget, lane: Lane) -> None:
-    policy = autoscaling.StepScalingAction(
+    needed = f"CEIL((waiting + in_flight) / {settings.slots})"
+    least, most = settings.min_tasks, settings.max_tasks
+    # A minute that ECS has not reported yet is as the last one; what SQS does not report may be
+    # anything, and changes nothing.
+    wanted = "FILL(desired, REPEAT)"
+    metrics = {
+        "waiting": lane.metric("ApproximateNumberOfMessagesVisible"),
+        "in_flight": lane.metric("ApproximateNumberOfMessagesNotVisible"),
+        "desired": task_count(service, "DesiredTaskCount"),
+    }
+    _policy(
         scope,
         "Grow",
+        target,
+        steps=STEPS,
+        minutes=1,
+        metric=cloudwatch.MathExpression(
+            expression=f"IF({needed} > {most}, {most}, {needed}) - {wanted}",
+            using_metrics=metrics,
+            label="Bulk tasks too few",
+            period=MINUTE,
+        ),
+    )
+    _policy(
+        scope,
+        "Shrink",
+        target,
+        steps=[-step for step in STEPS],
+        minutes=settings.idle_minutes,
+        metric=cloudwatch.MathExpression(
+            expression=f"{wanted} - IF({needed} < {least}, {least}, {needed})",
+            using_metrics=metrics,
+            label="Bulk tasks too many",
+            period=MINUTE,
+        ),
+    )
+
+
+def task_count(service: ecs.FargateService, name: str) -> cloudwatch.Metric:
+    return cloudwatch.Metric(
+        namespace="ECS/ContainerInsights",
+        metric_name=name,
+        dimensions_map={
+            "ClusterName": service.cluster.cluster_name,
+            "ServiceName": service.service_name,
+        },
+        statistic="Maximum",
+        period=MINUTE,
+    )
+
+
+def _policy(
+    scope: Construct,
+    id_: str,
+    target: autoscaling.CfnScalableTarget,
+    *,
+    steps: Sequence[int],
+    minutes: int,
+    metric: cloudwatch.MathExpression,
+) -> None:
+    """minutes: for how long the metric has to be at least one."""
+    policy = autoscaling.StepScalingAction(
+        scope,
+        id_,
         scaling_target=target,
         adjustment_type=autoscaling.AdjustmentType.CHANGE_IN_CAPACITY,
-        # A task needs about that long to take its first message.
-        cooldown=Duration.minutes(2),
+        cooldown=COOLDOWN,
         metric_aggregation_type=autoscaling.MetricAggregationType.MAXIMUM,
     )
-    threshold = GROWTH[0][0]
-    ends = [start for start, _ in GROWTH[1:]]
-    for (start, added), end in zip(GROWTH, [*ends, None], strict=True):
-        # Bounds count from the alarm's threshold.
+    # Bounds count from the alarm's threshold, which is one task.
+    for step, following in pairwise([*steps, None]):
+        assert step is not None
         policy.add_adjustment(
-            adjustment=added,
-            lower_bound=start - threshold,
-            upper_bound=None if end is None else end - threshold,
+            adjustment=step,
+            lower_bound=abs(step) - 1,
+            upper_bound=None if following is None else abs(following) - 1,
         )
     cloudwatch.Alarm(
         scope,
-        "Waiting",
-        alarm_description="Scaling: bulk messages wait.",
-        metric=lane.metric("ApproximateNumberOfMessagesVisible"),
-        threshold=threshold,
-        evaluation_periods=1,
+        f"{id_}Alarm",
+        alarm_description=f"Scaling, business as usual: {metric.label}.",
+        metric=metric,
+        threshold=1,
+        evaluation_periods=minutes,
         comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-        treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-    ).add_alarm_action(actions.ApplicationScalingAction(policy))
-
-
-def _shrink(
-    scope: Construct,
-    target: autoscaling.CfnScalableTarget,
-    lane: Lane,
-    settings: BulkLaneSettings,
-) -> None:
-    policy = autoscaling.StepScalingAction(
-        scope,
-        "Shrink",
-        scaling_target=target,
-        adjustment_type=autoscaling.AdjustmentType.EXACT_CAPACITY,
-        metric_aggregation_type=autoscaling.MetricAggregationType.MAXIMUM,
-    )
-    policy.add_adjustment(adjustment=settings.min_tasks, upper_bound=0)
-    cloudwatch.Alarm(
-        scope,
-        "Idle",
-        alarm_description="Scaling: no bulk message waits and none is in flight.",
-        metric=cloudwatch.MathExpression(
-            expression="waiting + in_flight",
-            using_metrics={
-                "waiting": lane.metric("ApproximateNumberOfMessagesVisible"),
-                "in_flight": lane.metric("ApproximateNumberOfMessagesNotVisible"),
-            },
-            label="Messages waiting or in flight",
-            period=MINUTE,
-        ),
-        threshold=0,
-        evaluation_periods=settings.idle_minutes,
-        comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_OR_EQUAL_TO_THRESHOLD,
-        # A queue that reports nothing may hold anything.
         treat_missing_data=cloudwatch.TreatMissingData.MISSING,
     ).add_alarm_action(actions.ApplicationScalingAction(policy))

@@ -82,6 +82,8 @@ class DeploySettings(Part):
     query: QuerySettings = QuerySettings()
     pace: PaceSettings = PaceSettings()
     """How bulk work gets out of the way of small jobs."""
+    recovery_concurrency: int | None = Field(default=2, ge=1)
+    """Kept for recovery: a run that is late, and the next one."""
     due_shards: int = Field(default=4, ge=1, le=64)
     """Index partitions of each kind of row that recovery looks for. It goes on looking at as many
     as there ever were."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
@@ -30,6 +31,7 @@ class SmallLane(Construct):
         super().__init__(scope, id_)
         settings = functions.settings
         lane = settings.small_lane
+        self._warm = lane.provisioned_concurrency
         self.function: Final = functions.make(
             self,
             "small_lane",
@@ -40,7 +42,7 @@ class SmallLane(Construct):
             reserved_concurrency=lane.reserved_concurrency,
         )
         # Grants receiving, deleting and changing visibility.
-        self.function.add_event_source(
+        self._served().add_event_source(
             sources.SqsEventSource(
                 small.queue,
                 batch_size=lane.batch_size,
@@ -50,3 +52,19 @@ class SmallLane(Construct):
         )
         allow_work(self.function, storage, [small, bulk])
         acknowledge_payload_objects(self, storage.payloads)
+
+    def _served(self) -> lambda_.IFunction:
+        """What takes the messages: the function, or its newest version with some of it warm.
+
+        AWS keeps only a published version warm. A deployment publishes one, warms it, and then
+        turns the alias to it.
+        """
+        if not self._warm:
+            return self.function
+        return lambda_.Alias(
+            self,
+            "Live",
+            alias_name="live",
+            version=self.function.current_version,
+            provisioned_concurrent_executions=self._warm,
+        )

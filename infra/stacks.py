@@ -27,6 +27,7 @@ from .grants import (
     allow_keys,
     allow_queries,
     allow_secret,
+    allow_starting,
 )
 from .lane import Lane
 from .monitoring import Monitoring
@@ -57,15 +58,6 @@ class Deployment(Construct):
         if own is not None and own.requirements:
             layers.append(operations_layer(self, settings, own))
         functions = Functions(settings, handlers_code(own), layers)
-        self.small_lane: Final = SmallLane(
-            self,
-            "SmallLane",
-            functions=functions,
-            storage=self.storage,
-            small=self.small,
-            bulk=self.bulk,
-            environment=environment,
-        )
         self.bulk_lane: Final = BulkLane(
             self,
             "BulkLane",
@@ -76,6 +68,18 @@ class Deployment(Construct):
             environment=environment,
             own=own,
         )
+        if settings.bulk_lane.min_tasks == 0:
+            # Whoever sends to the lane starts its first worker; the workers themselves are there.
+            environment = work.model_copy(update={"bulk_service": self.bulk_lane.address}).to_env()
+        self.small_lane: Final = SmallLane(
+            self,
+            "SmallLane",
+            functions=functions,
+            storage=self.storage,
+            small=self.small,
+            bulk=self.bulk,
+            environment=environment,
+        )
         self.api: Final = Api(
             self,
             "Api",
@@ -84,8 +88,9 @@ class Deployment(Construct):
             lanes=(self.small, self.bulk),
             environment=environment,
         )
+        edge = None
         if settings.waf.mode != "off":
-            Edge(self, "Edge", settings=settings, stage=self.api.rest.deployment_stage)
+            edge = Edge(self, "Edge", settings=settings, stage=self.api.rest.deployment_stage)
         self.recovery: Final = Recovery(
             self,
             "Recovery",
@@ -98,6 +103,9 @@ class Deployment(Construct):
         self._queries(settings)
         for who in (*self._workers(), self.api.function, self.recovery.function):
             allow_keys(Stack.of(self), who, settings)
+        if settings.bulk_lane.min_tasks == 0:
+            for function in (self.small_lane, self.api, self.recovery):
+                allow_starting(function.function, self.bulk_lane.service)
         self.monitoring: Final = Monitoring(
             self,
             "Monitoring",
@@ -110,6 +118,8 @@ class Deployment(Construct):
                 bulk_lane=self.bulk_lane,
                 api=self.api,
                 recovery=self.recovery,
+                storage=self.storage,
+                edge=edge,
             ),
         )
         if settings.alarm_topic_arn is not None:
@@ -176,6 +186,8 @@ def work_settings(
     own: OwnOperations | None,
 ) -> WorkSettings:
     return WorkSettings(
+        # Two deployments of an account never mix.
+        metrics_namespace=settings.stack_name,
         control_table=storage.control.table_name,
         records_table=storage.records.table_name,
         records_tenant_key=settings.records.tenant_key,

@@ -30,8 +30,15 @@ LOCAL: Final[Chosen] = {
         "retry_cap": 10,
     },
     # Each is a process of its own here, on a few cores.
-    "small_lane": {"maximum_concurrency": 4, "reserved_concurrency": 5, "dwell_slo_ms": 1000},
+    "small_lane": {
+        "maximum_concurrency": 4,
+        "reserved_concurrency": 5,
+        "provisioned_concurrency": 0,
+        "dwell_slo_ms": 1000,
+    },
     # Named, so that no Docker image is built; the worker runs as a process.
+    "api": {"reserved_concurrency": None, "authorizer_concurrency": None},
+    "recovery_concurrency": None,
     "bulk_lane": {
         "image_uri": "fairlane-worker:local",
         "min_tasks": 1,

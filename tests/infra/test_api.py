@@ -52,6 +52,8 @@ def test_the_gateways_own_errors_are_problems_too(stack: Synthesised) -> None:
     for answer in stack.of("ApiGateway::GatewayResponse").values():
         header = answer["ResponseParameters"]["gatewayresponse.header.Content-Type"]
         assert header == "'application/problem+json'"
+        retry = answer["ResponseParameters"].get("gatewayresponse.header.Retry-After")
+        assert (retry is not None) == (answer["StatusCode"] == "429")
         body = answer["ResponseTemplates"]["application/json"]
         # The message comes with its own quotes.
         filled = body.replace("$context.error.messageString", '"Unauthorized"')

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from .synthesis import Properties, Synthesised, referred
@@ -23,7 +25,12 @@ def mapping_of(stack: Synthesised) -> Properties:
 
 
 def small_function(stack: Synthesised) -> Properties:
-    return stack.of("Lambda::Function")[referred(mapping_of(stack)["FunctionName"])]
+    served = mapping_of(stack)["FunctionName"]
+    # Where some of it is warm, the mapping is of the alias of a version.
+    for id_, alias in stack.of("Lambda::Alias").items():
+        if id_ in json.dumps(served):
+            served = alias["FunctionName"]
+    return stack.of("Lambda::Function")[referred(served)]
 
 
 # --- what must hold, as questions to a template -----------------------------------------------
@@ -122,6 +129,26 @@ def test_c27_the_mapping_reads_which_messages_failed(stack: Synthesised) -> None
     assert not failures_are_read(
         stack.spoiled("Lambda::EventSourceMapping", "SmallQueue", FunctionResponseTypes=None)
     )
+
+
+def test_some_of_the_small_lane_is_warm_in_production_and_none_elsewhere(
+    stack: Synthesised, dev: Synthesised
+) -> None:
+    (alias,) = stack.of("Lambda::Alias").values()
+    assert alias["ProvisionedConcurrencyConfig"] == {"ProvisionedConcurrentExecutions": 2}
+    (id_,) = stack.of("Lambda::Alias")
+    assert id_ in json.dumps(mapping_of(stack)["FunctionName"])
+    # AWS warms a published version, and the alias turns to it afterwards.
+    assert referred(alias["FunctionVersion"]) in stack.of("Lambda::Version")
+    assert not dev.of("Lambda::Alias")
+
+
+def test_no_function_can_starve_another(stack: Synthesised) -> None:
+    reserved = {
+        function["Handler"].split(".")[1]: function["ReservedConcurrentExecutions"]
+        for function in stack.of("Lambda::Function").values()
+    }
+    assert reserved == {"api": 100, "authorizer": 50, "recovery": 2, "small_lane": 110}
 
 
 def test_nothing_filters_the_messages_of_a_lane(stack: Synthesised) -> None:

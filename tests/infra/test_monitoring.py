@@ -48,7 +48,9 @@ def test_only_stopped_recovery_is_told_by_silence(stack: Synthesised) -> None:
 
 
 def test_the_dwell_alarm_is_the_slo_of_the_small_lane(stack: Synthesised) -> None:
-    (alarm,) = alarms_on(stack, Metric.DWELL)
+    (alarm,) = (
+        alarm for alarm in alarms_on(stack, Metric.DWELL) if "SmallDwell" in alarm["AlarmName"]
+    )
     assert alarm["Threshold"] == settings_of().small_lane.dwell_slo_ms
     (part,) = metrics_of(alarm)
     assert part["Stat"] == "p95"

@@ -77,8 +77,10 @@ class Recovery:
                 try:
                     handled += step(found)
                 except (Transient, Rejected, Undecodable) as error:
+                    self.world.telemetry.count(Metric.RECOVERY_ITEM_FAILURES)
                     self._log("recovery_item_left", kind=kind, pk=found.key.pk, why=str(error))
                 except Exception as error:  # noqa: BLE001  one item must not stop the others
+                    self.world.telemetry.count(Metric.RECOVERY_ITEM_FAILURES)
                     self._log("recovery_item_crashed", kind=kind, pk=found.key.pk, error=error)
         return handled
 
