@@ -11,6 +11,8 @@ import boto3
 
 from handlers.aws.job_store import DynamoStore
 from handlers.jobs.execution.decisions import apply_decision
+from handlers.jobs.execution.governor import Governor
+from handlers.jobs.execution.rate_limiter import RateLimiter
 from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle.finish import end_job
@@ -19,6 +21,7 @@ from handlers.jobs.transitions.attempt import begin_attempt
 from handlers.jobs.transitions.chunk_commit import commit_chunk
 from handlers.jobs.transitions.finish import Ending
 from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.pace import PaceSettings
 from handlers.jobs.words.ports import World
 from handlers.jobs.words.states import State
 from handlers.settings import WorkSettings
@@ -33,10 +36,14 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 AT_LEAST: Final = 0.95
+PACED: Final = 0.97
+"""Of the throughput without a governor, where nobody else needs the database."""
 CHUNK: Final = 96
 CHUNKS: Final = 80
 """So many that an attempt's beginning and end are a small part of it."""
 ROUNDS: Final = 6
+BARE: Final = Worker("bench")
+"""It has no governor and no rate limiter."""
 
 
 def run(place: Place) -> Measured:
@@ -61,14 +68,31 @@ def run(place: Place) -> Measured:
         fairlane()  # connections and imports
         bare()
         ours, theirs = in_turns(fairlane, bare, rounds)
+    with place.steps.step("With a governor and rate limiter, and without", 2 * rounds) as advance:
+
+        def paced() -> float:
+            advance(1)
+            return len(ids) / _fairlane(world, ids, worker_with_pace(world))
+
+        def free() -> float:
+            advance(1)
+            return len(ids) / _fairlane(world, ids)
+
+        with_pace, without = in_turns(paced, free, rounds)
     figure = Figure.of(
         "records/s of a bulk job ÷ a bare loop",
         ours,
         theirs,
         bound=at_least(AT_LEAST),
     )
+    governed = Figure.of(
+        "records/s with a governor ÷ without, on an idle database",
+        with_pace,
+        without,
+        bound=at_least(PACED),
+    )
     return Measured(
-        figures=(figure,),
+        figures=(figure, governed),
         facts={
             "records/s of a bulk job": median(ours),
             "records/s of a bare loop": median(theirs),
@@ -97,11 +121,17 @@ class Bare:
         return {self.settings.records_table: {"Keys": keys, "ConsistentRead": True}}
 
 
-def _fairlane(world: World, ids: list[str]) -> float:
+def worker_with_pace(world: World) -> Worker:
+    """A worker as a slot of the bulk lane has it."""
+    governor = Governor(PaceSettings(), world.runtime)
+    return Worker("bench", governor=governor, limiter=RateLimiter(world.runtime))
+
+
+def _fairlane(world: World, ids: list[str], worker: Worker = BARE) -> float:
     """Seconds of the whole attempt: begin, every chunk with its read, end."""
     job, delivery = queued(world, ids)
     start = time.perf_counter()
-    decision = on_message(world, delivery, Worker("bench"))
+    decision = on_message(world, delivery, worker)
     seconds = time.perf_counter() - start
     apply_decision(world.queues[Lane.BULK], delivery, decision)
     _must_have_succeeded(world, job)
