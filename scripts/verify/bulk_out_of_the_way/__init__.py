@@ -1,0 +1,33 @@
+"""Nothing bulk makes a small job wait: not its workers, its queue, or the database.
+
+Each part has a module with ``run`` and ``control``, and says in its name what it measures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from scripts.verify.framework import Bench, Scenario, Seen
+
+from . import paced, rates, small_at_once
+
+PARTS: Final = (small_at_once, rates, paced)
+
+
+def run(bench: Bench) -> Iterator[Seen]:
+    for part in PARTS:
+        yield from part.run(bench)
+
+
+def control(bench: Bench) -> Iterator[Seen]:
+    for part in PARTS:
+        yield from part.control(bench)
+
+
+SCENARIO: Final = Scenario(
+    "bulk-out-of-the-way",
+    "Bulk work makes no small job wait: small is what a job is, and bulk work gives way.",
+    run,
+    control,
+)

@@ -1,0 +1,83 @@
+"""Part 3: a query over three records and an upload of five start before the line of bulk jobs.
+
+Judged by the order of starts. The control makes no bounded look, so both wait in the bulk lane.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from fairlane_client import NewUpload
+from handlers.jobs.words.job import Lane
+from handlers.jobs.words.states import State
+from scripts.load.ledger import JobRow
+from scripts.local.settings import Chosen
+from scripts.verify.framework import Bench, Expectation, Seen
+
+from .town import Town
+
+BULK: Final = "crowd"
+SMALL: Final = "few"
+LINE: Final = 4
+"""Bulk jobs, for one slot."""
+EACH: Final = 1500
+"""Records of one of them: seconds of work."""
+BY_QUERY: Final = 3
+BY_FILE: Final = 5
+
+
+def settings(look_calls: int) -> Chosen:
+    return {
+        "bulk_lane": {"slots": 1},
+        "limits": {"tenant_slots_bulk": LINE + 2, "look_calls": look_calls},
+    }
+
+
+def run(bench: Bench) -> Iterator[Seen]:
+    with bench.stack("small-at-once", settings=settings(3), records=False) as stack:
+        yield from claims(_measure(Town(stack)))
+
+
+def control(bench: Bench) -> Iterator[Seen]:
+    """The same without a look: what is named by a query or a file is bulk."""
+    with bench.stack("small-looked-not", settings=settings(0), records=False) as stack:
+        yield from (each.contrary() for each in claims(_measure(Town(stack))))
+
+
+def _measure(town: Town) -> dict[str, list[JobRow]]:
+    ids = town.load(BULK, EACH)
+    town.load(SMALL, BY_QUERY, kind="wanted")
+    line = [town.submit(BULK, ids) for _ in range(LINE)]
+    town.running(line, 1)
+    client = town.client(SMALL)
+    where = {"all": [{"field": "kind", "op": "eq", "value": "wanted"}]}
+    asked = [town.submit(SMALL, query=where)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "ids.csv"
+        path.write_text("id\n" + "".join(f"{id_}\n" for id_ in ids[:BY_FILE]), encoding="utf-8")
+        upload = client.upload(path, NewUpload(format="csv", column="id"))
+    asked.append(town.submit(SMALL, upload_id=upload))
+    town.ended(asked)
+    waiting = [row.id for row in town.rows(line) if row.state is State.QUEUED]
+    town.ended(line)
+    return {"asked": town.rows(asked), "line": town.rows(line), "waiting": town.rows(waiting)}
+
+
+def claims(seen: dict[str, list[JobRow]]) -> Iterator[Expectation]:
+    asked, line = seen["asked"], seen["line"]
+    yield Expectation.equal(
+        "part 3: lanes of a query over 3 records and a file of 5 ids",
+        expected=[Lane.SMALL.value] * 2,
+        saw=[row.lane.value for row in asked],
+    )
+    last = max(row.started_at or 0 for row in line)
+    before = sum((row.started_at or last) < last for row in asked)
+    yield Expectation.of(
+        "part 3: of these two, started before the last bulk job of the line",
+        expected=2,
+        saw=f"{before}; dwell {[row.dwell_ms for row in asked]} ms",
+        ok=before == len(asked),
+    )
