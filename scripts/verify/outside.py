@@ -69,7 +69,7 @@ class Gate:
             self._stops.append(stop)
         return stop
 
-    def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> _Answer:
+    def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
         if not path.partition("?")[0].endswith("/_bulk"):
             return self._hand_on(method, path, headers, body)
         with self._lock:
@@ -83,14 +83,14 @@ class Gate:
             self._hand_on(method, path, headers, body)
         stop.reached.set()
         stop.go_on.wait(HELD_S)
-        return _Answer(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", b"stopped here")
+        return Reply(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", b"stopped here")
 
-    def _hand_on(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> _Answer:
+    def _hand_on(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
         kept = {name: value for name, value in headers.items() if name.lower() in PASSED_ON}
         reply = self._pool.request(
             method, self.engine + path, body=body, headers=kept, retries=False
         )
-        return _Answer(reply.status, reply.headers.get("content-type", ""), reply.data)
+        return Reply(reply.status, reply.headers.get("content-type", ""), reply.data)
 
 
 @dataclass
@@ -111,21 +111,23 @@ class Receiver:
             self._stop = stop
         return stop
 
-    def answer(self, _method: str, _path: str, headers: Mapping[str, str], _body: bytes) -> _Answer:
+    def answer(self, _method: str, _path: str, headers: Mapping[str, str], _body: bytes) -> Reply:
         with self._lock:
             self.keys[headers["Idempotency-Key"]] += 1
             stop, self._stop = self._stop, None
         if stop is not None:
             stop.reached.set()
             stop.go_on.wait(HELD_S)
-        return _Answer(HTTPStatus.NO_CONTENT, "", b"")
+        return Reply(HTTPStatus.NO_CONTENT, "", b"")
 
 
 @dataclass(frozen=True)
-class _Answer:
+class Reply:
     status: int
     kind: str
     body: bytes
+    retry_after: int | None = None
+    """Seconds; sent as Retry-After."""
 
 
 def versions_in(body: bytes) -> list[tuple[str, int]]:
@@ -162,6 +164,8 @@ def serving(place: Gate | Receiver) -> Iterator[None]:
                 self.send_response(answer.status)
                 self.send_header("Content-Type", answer.kind)
                 self.send_header("Content-Length", str(len(answer.body)))
+                if answer.retry_after is not None:
+                    self.send_header("Retry-After", str(answer.retry_after))
                 self.end_headers()
                 self.wfile.write(answer.body)
             except ConnectionError:

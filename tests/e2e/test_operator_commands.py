@@ -20,7 +20,7 @@ from handlers.effects.documents import document_id
 from handlers.effects.search_client import search_client
 from handlers.settings import EffectSettings
 from scripts.local.stack import LocalStack
-from scripts.verify.outside import Receiver, _Answer, serving
+from scripts.verify.outside import Receiver, Reply, serving
 from scripts.verify.site import stand_still
 
 SMALL: Final = 5
@@ -43,9 +43,9 @@ class Webhook(Receiver):
 
     down: bool = False
 
-    def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> _Answer:
+    def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
         if self.down:
-            return _Answer(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", b"not now")
+            return Reply(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", b"not now")
         return super().answer(method, path, headers, body)
 
 

@@ -10,9 +10,9 @@ from typing import Final
 
 from scripts.verify.framework import Bench, Scenario, Seen
 
-from . import paced, rates, small_at_once
+from . import busy_place, paced, rates, small_at_once
 
-PARTS: Final = (small_at_once, rates, paced)
+PARTS: Final = (small_at_once, rates, busy_place, paced)
 
 
 def run(bench: Bench) -> Iterator[Seen]:
