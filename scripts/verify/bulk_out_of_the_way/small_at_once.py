@@ -12,7 +12,6 @@ from typing import Final
 
 from fairlane_client import NewUpload
 from handlers.jobs.words.job import Lane
-from handlers.jobs.words.states import State
 from scripts.load.ledger import JobRow
 from scripts.local.settings import Chosen
 from scripts.verify.framework import Bench, Expectation, Seen
@@ -61,9 +60,8 @@ def _measure(town: Town) -> dict[str, list[JobRow]]:
         upload = client.upload(path, NewUpload(format="csv", column="id"))
     asked.append(town.submit(SMALL, upload_id=upload))
     town.ended(asked)
-    waiting = [row.id for row in town.rows(line) if row.state is State.QUEUED]
     town.ended(line)
-    return {"asked": town.rows(asked), "line": town.rows(line), "waiting": town.rows(waiting)}
+    return {"asked": town.rows(asked), "line": town.rows(line)}
 
 
 def claims(seen: dict[str, list[JobRow]]) -> Iterator[Expectation]:
