@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from . import (
-    bulk_out_of_the_way,
     crash,
     effects_after_commit,
     keyset_traversal,
@@ -21,7 +20,6 @@ from .framework import Scenario
 
 SCENARIOS: Final[tuple[Scenario, ...]] = (
     lane_isolation.SCENARIO,
-    bulk_out_of_the_way.SCENARIO,
     noisy_tenant.SCENARIO,
     visibility_heartbeat.SCENARIO,
     terminal_cleanup.SCENARIO,
