@@ -16,6 +16,8 @@ from fairlane import operations
 from fairlane_client.commands.app import app
 from handlers.jobs.words.states import EDGES
 from infra.settings import DeploySettings
+from scripts.verify import waf
+from scripts.verify.registry import SCENARIOS
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -135,6 +137,18 @@ def test_the_operation_of_the_page_holds_in_its_own_test(tmp_path: Path) -> None
     source, test = blocks(page, "python")
     folder = own_folder(tmp_path, "raise_price.py", source)
     assert ran(folder, f"{test}\n\ntest_a_price_is_raised()\nprint('held')") == "held\n"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_scenario_that_is_named_exists(page: Path) -> None:
+    named = re.findall(r"fairlane verify ([a-z][a-z-]+)", page.read_text(encoding="utf-8"))
+    assert {*named} <= {*(each.name for each in SCENARIOS), waf.NAME}
+
+
+def test_the_comparison_has_a_source_for_each() -> None:
+    text = (ROOT / "docs" / "compared.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\*\*\[([^\]]+)\]\(https://[^)]+\)", text, re.MULTILINE)
+    assert len(told) == 9
 
 
 def test_the_props_of_the_page_are_those_of_the_construct() -> None:
