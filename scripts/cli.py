@@ -13,6 +13,11 @@ from .commands.needs import CHECKOUT
 
 OPERATORS: Final = (
     Command(
+        "cost",
+        "scripts.commands.cost:cost",
+        "Estimate what a deployment costs in a month: idle, and with so many jobs.",
+    ),
+    Command(
         "dlq",
         "scripts.commands.dlq:app",
         "List and redrive dead letters, each with the state of its job.",
