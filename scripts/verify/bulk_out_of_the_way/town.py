@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from secrets import token_hex
 from typing import Any, Final
@@ -41,7 +42,7 @@ class Town:
         """Records whose number is 0; returns their ids."""
         ids = [f"record-{number:05}" for number in range(count)]
         table = self.stack.deployed.outputs["RecordsTable"]
-        some: dict[str, Any] = {id_: {FIELD: 0, "version": 1, **more} for id_ in ids}
+        some: dict[str, Any] = {id_: {FIELD: Decimal(0), **more} for id_ in ids}
         airports.load(self.stack.clients.dynamodb, table, tenants={tenant: some})
         return ids
 
