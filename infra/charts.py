@@ -221,6 +221,7 @@ class Charts:
             Metric.TAKEOVERS,
             Metric.ATTEMPTS_EXHAUSTED,
             Metric.BEATS_FAILED,
+            Metric.DENIED,
         )
         rest = self._watched.api.rest
         return [

@@ -1,7 +1,8 @@
 """The meaning of AWS errors. Only here do botocore's errors become Fairlane's.
 
-An error that is not in the table (no permission, no such table, a malformed request) is a mistake
-in the deployment or the code, and is raised as it is.
+A missing permission is Denied: it passes once an operator has granted it. An error that is not in
+the table (no such table, a malformed request) is a mistake in the deployment or the code, and is
+raised as it is.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
 from ..jobs.words.errors import (
+    Denied,
     OutcomeUnknown,
     PayloadGone,
     Reason,
@@ -36,6 +38,8 @@ class Meaning(Enum):
 
     THROTTLED = auto()
     """Refused for now; nothing happened."""
+    DENIED = auto()
+    """A permission is missing; nothing happened."""
     UNSENT = auto()
     """No connection; this try did nothing."""
     LOST = auto()
@@ -74,6 +78,10 @@ CODES: Final[Mapping[str, Meaning]] = {
     "ExpiredToken": Meaning.THROTTLED,
     "ExpiredTokenException": Meaning.THROTTLED,
     "RequestExpired": Meaning.THROTTLED,
+    "AccessDenied": Meaning.DENIED,
+    "AccessDeniedException": Meaning.DENIED,
+    "KmsAccessDenied": Meaning.DENIED,
+    "UnauthorizedOperation": Meaning.DENIED,
     "InternalServerError": Meaning.LOST,
     "InternalFailure": Meaning.LOST,
     "InternalError": Meaning.LOST,
@@ -123,7 +131,10 @@ _LOST: Final = (
     HTTPError,
 )
 _TEMPORARY: Final = frozenset(
-    {Meaning.THROTTLED, Meaning.UNSENT, Meaning.LOST, Meaning.IN_PROGRESS, Meaning.CONFLICT}
+    {
+        *(Meaning.THROTTLED, Meaning.DENIED, Meaning.UNSENT),
+        *(Meaning.LOST, Meaning.IN_PROGRESS, Meaning.CONFLICT),
+    }
 )
 _SERVER_FAULT: Final = 500
 
@@ -259,7 +270,8 @@ def _transient(error: Exception) -> Transient:
     if isinstance(error, boto.ClientError):
         asked = _metadata(error).get("HTTPHeaders", {}).get("retry-after", "")
     seconds = int(asked) if asked and asked.isdecimal() else None
-    return Transient(str(error), retry_after_ms=None if seconds is None else seconds * 1000)
+    kind = Denied if meaning_of(error) is Meaning.DENIED else Transient
+    return kind(str(error), retry_after_ms=None if seconds is None else seconds * 1000)
 
 
 def _metadata(error: boto.ClientError) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from urllib3.exceptions import ProtocolError
 
 from handlers.aws.errors import CODES, REASONS, reading, sending, using_receipt, writing
 from handlers.jobs.words.errors import (
+    Denied,
     FairlaneError,
     OutcomeUnknown,
     PayloadGone,
@@ -68,6 +69,7 @@ def outcome(context: AbstractContextManager[None], error: Exception) -> Expected
     return type(raised)
 
 
+DENIED: Final = (Denied, Denied, Denied, Denied)
 PASSING: Final = (Transient, Transient, Transient, Transient)
 UNKNOWN: Final = (Transient, OutcomeUnknown, Transient, OutcomeUnknown)
 MISTAKE: Final = (None, None, None, None)
@@ -108,7 +110,10 @@ TABLE: Final[dict[str, tuple[Expected, Expected, Expected, Expected]]] = {
     "MessageNotInflight": (None, None, ReceiptExpired, None),
     "InvalidParameterValue": (None, None, ReceiptExpired, None),
     "InvalidParameterValueException": (None, None, ReceiptExpired, None),
-    "AccessDeniedException": MISTAKE,
+    "AccessDenied": DENIED,
+    "AccessDeniedException": DENIED,
+    "KmsAccessDenied": DENIED,
+    "UnauthorizedOperation": DENIED,
     "ResourceNotFoundException": MISTAKE,
     "NoSuchBucket": MISTAKE,
     "QueueDoesNotExist": MISTAKE,

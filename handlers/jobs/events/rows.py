@@ -98,6 +98,7 @@ def _detail(job: Job, what: EventType) -> str:
         "lane": job.lane.value,
         "state": job.state.value,
         "end_reason": job.end_reason.value if job.end_reason else None,
+        "message": job.message or None,
         "waiting_reason": job.waiting_reason.value if job.waiting_reason else None,
         "total": job.total,
         **job.counts.model_dump(),

@@ -17,7 +17,15 @@ from ..storage.transaction import Rejected, execute, retry_transient
 from ..transitions.conditions import LEASE
 from ..transitions.finish import Ending
 from ..transitions.release import Release, release_attempt
-from ..words.errors import Crashed, JobFailed, OwnershipLost, QueryRefused, Transient
+from ..words.errors import (
+    Crashed,
+    Denied,
+    JobFailed,
+    OwnershipLost,
+    QueryRefused,
+    Transient,
+    cause_of,
+)
 from ..words.exact_json import exact_loads
 from ..words.job import EndReason, Lane
 from ..words.metrics import Metric
@@ -104,7 +112,7 @@ class _Attempt:
             return JobFailed(EndReason.BAD_QUERY, str(error))
         except Exception as error:  # noqa: BLE001  a bug costs an attempt, not the message
             self.log("attempt_crashed", job, error=error)
-            return Crashed(f"unexpected {type(error).__name__}: {error}")
+            return Crashed(f"the worker met an unexpected error ({type(error).__name__})")
 
     def _work_of(self, job: Job) -> Work:
         operation = self.world.operations.get(job.operation)
@@ -210,7 +218,11 @@ class _Attempt:
             asked_ms=error.retry_after_ms,
         )
         self.log("retry_later", job, why=str(error), wait_ms=wait)
-        how = Release(not spent, retry_at=runtime.now() + wait, retries=retries)
+        if isinstance(error, Denied):
+            self.world.telemetry.count(Metric.DENIED, lane=job.lane, operation=job.operation)
+        how = Release(
+            not spent, retry_at=runtime.now() + wait, retries=retries, cause=cause_of(error)
+        )
         if self._near_last_receive(job):
             # Recovery sends it when it is due.
             self._release(job, replace(how, fresh_message=True))

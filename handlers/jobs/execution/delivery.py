@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..events.rows import publish_now
 from ..lifecycle.cleanup import clean_up, release_if_held
-from ..lifecycle.finish import end_job, pause_job
+from ..lifecycle.finish import end_job, out_of_attempts, pause_job
 from ..lifecycle.undecodable import UndecodableResult, end_undecodable
 from ..storage import control_table
 from ..storage.control_table import read_job, read_lease
@@ -160,8 +160,7 @@ class _DeliveryCheck:
 
     def _begin(self, job: Job, expired: Lease | None) -> Finding:
         if job.attempt >= self.world.timing.lane(job.lane).max_attempts:
-            ending = Ending(State.FAILED, EndReason.ATTEMPTS_EXHAUSTED, expired=expired)
-            return self._end(job, ending)
+            return self._end(job, out_of_attempts(job, expired))
         transition = begin_attempt(
             self.world,
             job,

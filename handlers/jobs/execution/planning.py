@@ -35,20 +35,47 @@ class Work:
         """Never raises: one bad record never fails its neighbours."""
         try:
             return _checked(self.operation.apply(record.fields, self.parameters))
-        except Exception as error:  # noqa: BLE001  whatever an operation raises is this record's
-            return Fail(f"{type(error).__name__}: {error}")
+        except (Exception, SystemExit) as error:  # noqa: BLE001  whatever it raises is this record's
+            return Fail(_words_of(error))
 
 
 def _checked(outcome: object) -> Outcome:
     """Raises for what an operation must not return: the transaction would raise it for the whole
     chunk, whose job would then be tried again and again."""
-    if not isinstance(outcome, Change | Remove | Touch | Skip | Fail):
-        raise TypeError(f"the operation returned {type(outcome).__name__}, which is no outcome")
-    if isinstance(outcome, Change):
-        storable({name: value for name, value in outcome.fields.items() if value is not None})
-        if "" in outcome.fields:
-            raise BadValue("a field has no name")
+    match outcome:
+        case Change(fields):
+            storable({name: value for name, value in fields.items() if value is not None})
+            if "" in fields:
+                raise BadValue("a field has no name")
+        case Fail(reason):
+            return Fail(_reason(reason))
+        case Skip(reason):
+            return Skip(_reason(reason))
+        case Remove() | Touch():
+            pass
+        case _:
+            raise TypeError(f"the operation returned {type(outcome).__name__}, which is no outcome")
     return outcome
+
+
+def _reason(reason: object) -> str:
+    """As it can be stored. Raises TypeError."""
+    if not isinstance(reason, str):
+        raise TypeError(f"the operation's reason is {type(reason).__name__}, not text")
+    return _whole(reason[:MAX_REASON]) if reason.strip() else "the operation gave no reason"
+
+
+def _words_of(error: BaseException) -> str:
+    kind = type(error).__name__
+    try:
+        return _whole(f"{kind}: {error}"[:MAX_REASON])
+    except Exception:  # noqa: BLE001  an error's own words may raise, too
+        return kind
+
+
+def _whole(text: str) -> str:
+    """The text without halves of surrogate pairs, which no store takes."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def plan(world: World, job: Job, work: Work, ids: Sequence[str]) -> dict[str, Plan]:

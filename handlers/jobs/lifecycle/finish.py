@@ -38,6 +38,15 @@ def ending_of(job: Job) -> Ending:
     return Ending(state, reason, message)
 
 
+def out_of_attempts(job: Job, expired: Lease | None) -> Ending:
+    """How a job ends whose attempts are used up. It names the end of the last one.
+
+    expired: the lease as read, when the last worker died."""
+    last = job.message if expired is None else "its worker stopped without a word"
+    message = f"{job.attempt} attempts ended early" + (f", the last one: {last}" if last else "")
+    return Ending(State.FAILED, EndReason.ATTEMPTS_EXHAUSTED, message, expired=expired)
+
+
 def _why_hopeless(job: Job) -> str:
     """One sentence about a job that ends before its last record."""
     tolerated = f"{job.failed} records failed, and at most {job.tolerated_failure_percent} % may"

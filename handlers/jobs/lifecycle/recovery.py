@@ -24,7 +24,7 @@ from ..transitions.enqueue import dispatch_again
 from ..transitions.finish import Ending
 from ..transitions.quotas import NONE_HELD
 from ..words.errors import OutcomeUnknown, Refused, Transient, Undecodable
-from ..words.job import EndReason, Job, Lane
+from ..words.job import Job, Lane
 from ..words.messages import Message, group_of
 from ..words.metrics import Metric
 from ..words.states import State
@@ -33,7 +33,7 @@ from ..words.writes import Equals, Index, Update, as_stored
 from .admission import admit_held
 from .cleanup import clean_up, release_if_held
 from .dispatch import drop_dispatch, send_dispatch
-from .finish import end_job, pause_job
+from .finish import end_job, out_of_attempts, pause_job
 from .undecodable import UndecodableResult, end_undecodable, readable_fence
 
 if TYPE_CHECKING:
@@ -196,8 +196,7 @@ class Recovery:
             case State.PAUSING:
                 pause_job(self.world, job, lease)
             case State.RUNNING if self._out_of_attempts(job):
-                ending = Ending(State.FAILED, EndReason.ATTEMPTS_EXHAUSTED, expired=lease)
-                end_job(self.world, job, ending)
+                end_job(self.world, job, out_of_attempts(job, lease))
             case State.RUNNING:
                 return self._dispatch_again(job, lease)
         return True

@@ -39,6 +39,7 @@ def begin_attempt(
             "started_at": job.started_at if job.started_at is not None else now,
             "retry_at": None,
             "waiting_reason": None,
+            "message": "",
         }
     )
     lease = Update(

@@ -31,6 +31,8 @@ class Release:
     """Not before (ms)."""
     retries: int | None = None
     """The new count of releases for a dependency without progress; None leaves the count."""
+    cause: str = ""
+    """What it waits for, in words for the client; empty when it only goes on elsewhere."""
     fresh_message: bool = False
     """Go on with a new message instead of this delivery's."""
     lane: Lane | None = None
@@ -53,6 +55,7 @@ def release_attempt(world: World, job: Job, how: Release) -> Transition:
             "retry_at": how.retry_at,
             "retries": job.retries if how.retries is None else how.retries,
             "waiting_reason": Waiting.RETRY if how.retry_at else None,
+            "message": how.cause,
             "worker": None,
         }
     )

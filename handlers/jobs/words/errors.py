@@ -33,12 +33,28 @@ class Transient(FairlaneError):
         """The wait the dependency asked for (ms); None when it named none."""
 
 
+class Denied(Transient):
+    """The deployment lacks a permission that a call needs; nothing was written. It is waited for
+    like a dependency that is down: an operator can grant it, and the job goes on."""
+
+
 class NotAsked(Transient):
     """The dependency failed a moment ago and was not called again yet."""
 
 
 class Crashed(Transient):
     """Our own code broke in the middle of an attempt."""
+
+
+def cause_of(error: Transient) -> str:
+    """For a client: why an attempt ended, without the words of other systems. They are logged."""
+    match error:
+        case Crashed():
+            return str(error)
+        case Denied():
+            return "the deployment lacks a permission that the job needs"
+        case _:
+            return "a service that the job needs refused a call or did not answer"
 
 
 class OutcomeUnknown(FairlaneError):
