@@ -91,6 +91,11 @@ class Monitoring(Construct):
                 periods=3,
             )
             self._alarm(
+                f"{lane.capitalize()}Denied",
+                "Jobs wait because the deployment lacks a permission.",
+                self._measure(Metric.DENIED, lane, "Sum"),
+            )
+            self._alarm(
                 f"{lane.capitalize()}EventsParked",
                 "The event bus or an address did not take a job's event: see fairlane events list.",
                 self._measure(Metric.EVENTS_PARKED, lane, "Sum"),
