@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ..effects.run import effect_of_chunk, effect_row
-from ..storage.transaction import Rejected, back_off, execute, retry_transient
+from ..storage.transaction import Contended, Rejected, back_off, execute, retry_transient
 from ..transitions.chunk_commit import commit_chunk, record_role, total_known
 from ..transitions.conditions import JOB, LEASE
 from ..words.errors import OwnershipLost, Transient, Why
@@ -170,6 +170,8 @@ class ChunkLoop:
                     return self._split(job, entries, plans)
                 else:
                     plans |= self._replan(job, rejected, entries, plans, replanned)
+            except Contended as contended:
+                plans |= self._replan_hot(job, contended, entries, plans, replanned)
         raise Transient("the chunk's records changed during every try")
 
     def _commit(self, job: Job, entries: Sequence[Entry], plans: dict[str, Plan]) -> Job:
@@ -250,12 +252,42 @@ class ChunkLoop:
         ids = [p.id for i, p in enumerate(writing) if record_role(i) in rejected.reasons]
         if not ids:
             raise Transient(str(rejected)) from rejected
+        return self._plan_again(
+            job, ids, replanned, "another writer changed the record during every try"
+        )
+
+    def _replan_hot(
+        self,
+        job: Job,
+        contended: Contended,
+        entries: Sequence[Entry],
+        plans: dict[str, Plan],
+        replanned: Counter[str],
+    ) -> dict[str, Plan]:
+        """New plans for the few records that others use all the time: their neighbours must not
+        wait for them for ever. Raises the contention when it is not that of single records."""
+        writing = _writing(entries, plans)
+        hot = [
+            (p.id, reason.why)
+            for i, p in enumerate(writing)
+            if (reason := contended.reasons.get(record_role(i))) is not None
+        ]
+        throttled = sum(why is Why.THROTTLED for _, why in hot)
+        if not hot or throttled * 2 > len(writing):
+            raise contended
+        ids = [id_ for id_, _ in hot]
+        return self._plan_again(
+            job, ids, replanned, "contended: other requests used the record during every try"
+        )
+
+    def _plan_again(
+        self, job: Job, ids: Sequence[str], replanned: Counter[str], given_up: str
+    ) -> dict[str, Plan]:
+        """Plans from the records as they are now. Records that were planned too often fail for the
+        reason ``given_up``."""
         replanned.update(ids)
-        given_up = [id_ for id_ in ids if replanned[id_] > MAX_REPLANS]
         again = [id_ for id_ in ids if replanned[id_] <= MAX_REPLANS]
-        failed = {
-            i: Plan(i, Fail("another writer changed the record during every try")) for i in given_up
-        }
+        failed = {i: Plan(i, Fail(given_up)) for i in ids if replanned[i] > MAX_REPLANS}
         if not again:
             return failed
         return failed | retry_transient(self.world, lambda: plan(self.world, job, self.work, again))

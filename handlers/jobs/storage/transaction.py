@@ -72,6 +72,15 @@ class Rejected(FairlaneError):
         super().__init__(f"{action} refused by {', '.join(reasons) or 'the store'}")
 
 
+class Contended(Transient):
+    """Contention refused every try, the last one with these objections; nothing was written."""
+
+    def __init__(self, action: str, reasons: Mapping[str, Reason]) -> None:
+        self.reasons = reasons
+        """The objections, by role of the write."""
+        super().__init__(f"{action}: contention at {', '.join(reasons)} during every try")
+
+
 class Indeterminate(Transient):
     """Replies were lost, and whether the transaction took effect could not be read."""
 
@@ -80,12 +89,15 @@ def execute(world: World, transaction: Transaction) -> None:
     """Write the transaction once, and know that it was written.
 
     Contention is retried with jitter. Raises Rejected (nothing written), Transient when it could
-    not be written in a few tries, or Indeterminate when it cannot be known.
+    not be written in a few tries (Contended when the last one was refused for contention), or
+    Indeterminate when it cannot be known.
     """
     roles = list(transaction.writes)
     unsure = False
+    contended: Refused | None = None
     for attempt in range(TRIES):
         asked: int | None = None
+        contended = None
         try:
             world.store.transact(transaction.action, list(transaction.writes.values()))
         except OutcomeUnknown:
@@ -96,15 +108,22 @@ def execute(world: World, transaction: Transaction) -> None:
             if not refused.only_contention:
                 if unsure and _was_applied(world, transaction):
                     return
-                raise Rejected(transaction.action, _by_role(roles, refused)) from refused
+                raise Rejected(transaction.action, _lasting(roles, refused)) from refused
+            contended = refused
         else:
             return
         if unsure and _was_applied(world, transaction):
             return
         back_off(world, attempt, asked)
+    raise _not_written(transaction, unsure=unsure, contended=contended)
+
+
+def _not_written(transaction: Transaction, *, unsure: bool, contended: Refused | None) -> Transient:
     if unsure:
-        raise Indeterminate(f"{transaction.action}: replies lost, and not found written")
-    raise Transient(f"{transaction.action}: no clear answer after {TRIES} tries")
+        return Indeterminate(f"{transaction.action}: replies lost, and not found written")
+    if contended is not None:
+        return Contended(transaction.action, _by_role(list(transaction.writes), contended))
+    return Transient(f"{transaction.action}: no clear answer after {TRIES} tries")
 
 
 def _was_applied(world: World, transaction: Transaction) -> bool:
@@ -133,9 +152,10 @@ def back_off(world: World, attempt: int, asked_ms: int | None = None) -> None:
 
 
 def _by_role(roles: list[str], refused: Refused) -> dict[str, Reason]:
+    return {role: reason for role, reason in zip(roles, refused.reasons, strict=False) if reason}
+
+
+def _lasting(roles: list[str], refused: Refused) -> dict[str, Reason]:
     """The objections by role that stay when the contention beside them has passed."""
-    return {
-        role: reason
-        for role, reason in zip(roles, refused.reasons, strict=False)
-        if reason and reason.why not in CONTENTION
-    }
+    objections = _by_role(roles, refused).items()
+    return {role: reason for role, reason in objections if reason.why not in CONTENTION}
