@@ -14,7 +14,7 @@ from . import cold_start
 from .bootstrap import work_settings, world
 from .jobs.lifecycle import control
 from .jobs.lifecycle.submit import Busy, TooMany
-from .jobs.transitions.quotas import place_in_line
+from .jobs.lifecycle.waiting import wait_now
 from .jobs.words.errors import Transient
 from .jobs.words.job import Job
 from .settings import CallerSettings
@@ -83,7 +83,7 @@ def list_jobs() -> Response[str]:
 def get_job(job_id: str) -> Response[str]:
     job, _ = _job(job_id), _query()
     now = _world().runtime.now()
-    view = job_view(job, now, place_in_line(_world(), job) if job.held else None)
+    view = job_view(job, now, wait_now(_world(), job))
     tag, wait = etag(view), look_again(job, now)
     headers = {"ETag": tag, **({} if wait is None else {"Retry-After": str(wait)})}
     if matches(app.current_event.headers.get("If-None-Match"), tag):

@@ -76,6 +76,23 @@ class Pace(BaseModel):
     why: PacedBy = Field(description="What slows it down.")
 
 
+class Wait(BaseModel):
+    """Why a job does not run, and until when."""
+
+    reason: Waiting
+    since: datetime = Field(description="When the job began to wait for this reason.")
+    ahead: Annotated[int, Field(ge=0, le=1000)] | None = Field(
+        default=None,
+        description="Jobs that start before it: of its tenant with tenant_limit, of its lane with "
+        "lane_busy and slice. 999 stands for 999 and more. Only GET /v1/jobs/{job_id} has it.",
+    )
+    expected_start: datetime | None = Field(
+        default=None,
+        description="When the job should go on: a promise with retry, dependency_down and "
+        "rate_limit, else an estimate from recent starts. Left out where nothing is known.",
+    )
+
+
 class JobAnswer(BaseModel):
     """A job. A field without a value is left out."""
 
@@ -86,7 +103,15 @@ class JobAnswer(BaseModel):
     lane: Lane
     state: State
     end_reason: EndReason | None = Field(default=None, description="Why the job failed.")
-    waiting_reason: Waiting | None = Field(default=None, description="Why the job waits.")
+    waiting_reason: Waiting | None = Field(
+        default=None,
+        description="Why the job waits, where its state does not tell. ``waiting`` always does.",
+    )
+    waiting: Wait | None = Field(
+        default=None,
+        description="Every job that waits has it: QUEUED, PAUSED, SETTLING, or "
+        "RUNNING without a worker.",
+    )
     queue_position: Annotated[int, Field(ge=1, le=1000)] | None = Field(
         default=None,
         description="A held job's place among the tenant's held jobs of its lane: 1 is admitted "

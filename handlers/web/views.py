@@ -9,6 +9,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
+from ..jobs.lifecycle.waiting import Wait, wait_of
 from ..jobs.words.states import State
 from ..jobs.words.timing import SECOND
 
@@ -33,12 +34,13 @@ def location(job_id: str) -> str:
     return f"{BASE}/{job_id}"
 
 
-def job_view(job: Job, now: int, place: int | None = None) -> dict[str, Any]:
+def job_view(job: Job, now: int, wait: Wait | None = None) -> dict[str, Any]:
     """A JSON object; absent values are left out. Times are UTC, ISO 8601 with milliseconds.
 
-    now: epoch ms; what the rate and the remaining time are as of. place: of a held job, its place
-    in its tenant's own line.
+    now: epoch ms; what the rate and the remaining time are as of. wait: why the job waits, when
+    more is known than its item tells.
     """
+    wait = wait or wait_of(job)
     view = {
         "id": job.id,
         "url": location(job.id),
@@ -48,7 +50,8 @@ def job_view(job: Job, now: int, place: int | None = None) -> dict[str, Any]:
         "state": job.state.value,
         "end_reason": job.end_reason.value if job.end_reason else None,
         "waiting_reason": job.waiting_reason.value if job.waiting_reason else None,
-        "queue_position": place,
+        "queue_position": _place(job, wait),
+        "waiting": waiting(wait),
         "message": job.message or None,
         "selection": selection(job),
         "traversal": job.traversal.value if job.traversal else None,
@@ -74,6 +77,26 @@ def job_view(job: Job, now: int, place: int | None = None) -> dict[str, Any]:
     return {name: value for name, value in view.items() if value is not None}
 
 
+def _place(job: Job, wait: Wait | None) -> int | None:
+    """A held job's place in its tenant's own line."""
+    if wait is None or wait.ahead is None or not job.held:
+        return None
+    return wait.ahead + 1
+
+
+def waiting(wait: Wait | None) -> dict[str, Any] | None:
+    """Why a job waits; None when it does not."""
+    if wait is None:
+        return None
+    parts = {
+        "reason": wait.reason.value,
+        "since": timestamp(wait.since),
+        "ahead": wait.ahead,
+        "expected_start": timestamp(wait.expected_start),
+    }
+    return {name: value for name, value in parts.items() if value is not None}
+
+
 def progress(job: Job, now: int) -> dict[str, Any] | None:
     """Of the records settled so far, and over the whole time since the job first started. A part
     nobody can know yet is left out: a live walk counts its records as it goes."""
@@ -97,6 +120,8 @@ def progress(job: Job, now: int) -> dict[str, Any] | None:
 def etag(view: Mapping[str, Any]) -> str:
     """Changes when something happened to the job; time passing is nothing that happened."""
     known = {name: value for name, value in view.items() if name not in {"progress", "pace"}}
+    if "waiting" in known:
+        known["waiting"] = {**known["waiting"], "expected_start": None}
     text = json.dumps(known, sort_keys=True)
     return f'W/"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
 

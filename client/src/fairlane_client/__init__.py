@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         LaneView,
         OperationView,
         ReportView,
+        WaitView,
     )
     from .problems import (
         ApiProblem,
@@ -58,6 +59,7 @@ _HOMES: Final = {
         "LaneView",
         "OperationView",
         "ReportView",
+        "WaitView",
     ),
     "problems": (
         "ApiProblem",
@@ -104,6 +106,7 @@ __all__ = [
     "State",
     "StillRunning",
     "Unreachable",
+    "WaitView",
     "Waiting",
     "fetch",
 ]

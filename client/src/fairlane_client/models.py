@@ -60,6 +60,16 @@ class PaceView(Answer):
     why: PacedBy
 
 
+class WaitView(Answer):
+    """Why a job does not run, and until when."""
+
+    reason: Waiting
+    since: AwareDatetime
+    ahead: int | None = None
+    """Jobs that start before it, where the API counts them."""
+    expected_start: AwareDatetime | None = None
+
+
 class JobView(Answer):
     """A job as its tenant sees it."""
 
@@ -71,6 +81,8 @@ class JobView(Answer):
     state: State
     end_reason: EndReason | None = None
     waiting_reason: Waiting | None = None
+    waiting: WaitView | None = None
+    """Of a job that waits, whatever its state."""
     queue_position: int | None = None
     """Of a held job: 1 is the next of its tenant to be admitted."""
     message: str | None = None

@@ -50,8 +50,16 @@ class Waiting(StrEnum):
     """Why a job does not run."""
 
     TENANT_LIMIT = "tenant_limit"
-    EFFECTS_PARKED = "effects_parked"
+    LANE_BUSY = "lane_busy"
+    SLICE = "slice"
     RETRY = "retry"
+    DEPENDENCY_DOWN = "dependency_down"
+    RATE_LIMIT = "rate_limit"
+    WORKER_LOST = "worker_lost"
+    LANE_UNSERVED = "lane_unserved"
+    PAUSED = "paused"
+    EFFECTS_OPEN = "effects_open"
+    EFFECTS_PARKED = "effects_parked"
 
 
 class PacedBy(StrEnum):

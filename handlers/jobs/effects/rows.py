@@ -174,6 +174,7 @@ def _without_last_effect(world: World, job: Job, ran: EffectRun) -> Job:
         "settles_to": None,
         "finished_at": world.runtime.now(),
         "waiting_reason": None,
+        "waiting_since": None,
     }
     return job.model_copy(
         update={

@@ -27,7 +27,7 @@ from ..words.errors import (
     cause_of,
 )
 from ..words.exact_json import exact_loads
-from ..words.job import EndReason, Lane
+from ..words.job import EndReason, Lane, Waiting
 from ..words.metrics import Metric
 from ..words.states import State
 from ..words.timing import SECOND, VISIBILITY_CAP, backoff_ms, ms
@@ -220,8 +220,13 @@ class _Attempt:
         self.log("retry_later", job, why=str(error), wait_ms=wait)
         if isinstance(error, Denied):
             self.world.telemetry.count(Metric.DENIED, lane=job.lane, operation=job.operation)
+        down = isinstance(error, Denied) or (retries > 1 and not isinstance(error, Crashed))
         how = Release(
-            not spent, retry_at=runtime.now() + wait, retries=retries, cause=cause_of(error)
+            not spent,
+            retry_at=runtime.now() + wait,
+            reason=Waiting.DEPENDENCY_DOWN if down else Waiting.RETRY,
+            retries=retries,
+            cause=cause_of(error),
         )
         if self._near_last_receive(job):
             # Recovery sends it when it is due.

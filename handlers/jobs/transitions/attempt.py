@@ -40,6 +40,7 @@ def begin_attempt(
             "retry_at": None,
             "waiting_reason": None,
             "message": "",
+            "waiting_since": None,
         }
     )
     lease = Update(

@@ -43,6 +43,7 @@ def queued_job(world: World, job: Job, *, held: bool) -> Job:
         update={
             "state": State.QUEUED,
             "waiting_reason": Waiting.TENANT_LIMIT if held else None,
+            "waiting_since": world.runtime.now(),
             "admitted_at": None if held else world.runtime.now(),
             "has_slot": not held,
             "dispatches": job.dispatches + (0 if held else 1),

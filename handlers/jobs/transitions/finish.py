@@ -86,6 +86,7 @@ def _ended(world: World, job: Job, ending: Ending) -> Job:
             "receipt": None,
             "retry_at": None,
             "waiting_reason": Waiting.EFFECTS_PARKED if only_parked else None,
+            "waiting_since": world.runtime.now() if settling else None,
             "cleanup": cleanup_left(job, ending.for_good),
         }
     )

@@ -34,6 +34,7 @@ def pause_transaction(world: World, job: Job, expired: Lease | None = None) -> T
             "receipt": None,
             "retry_at": None,
             "waiting_reason": None,
+            "waiting_since": world.runtime.now(),
         }
     )
     writes: dict[str, Write] = {

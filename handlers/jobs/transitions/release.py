@@ -29,6 +29,8 @@ class Release:
     """The attempt does not count."""
     retry_at: int | None = None
     """Not before (ms)."""
+    reason: Waiting | None = None
+    """Why the job waits from now on; None: for a worker of its lane, or until ``retry_at``."""
     retries: int | None = None
     """The new count of releases for a dependency without progress; None leaves the count."""
     cause: str = ""
@@ -54,7 +56,8 @@ def release_attempt(world: World, job: Job, how: Release) -> Transition:
             "dispatches": job.dispatches + (1 if how.fresh_message or how.lane else 0),
             "retry_at": how.retry_at,
             "retries": job.retries if how.retries is None else how.retries,
-            "waiting_reason": Waiting.RETRY if how.retry_at else None,
+            "waiting_reason": how.reason or (Waiting.RETRY if how.retry_at else None),
+            "waiting_since": world.runtime.now(),
             "message": how.cause,
             "worker": None,
         }

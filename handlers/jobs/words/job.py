@@ -46,14 +46,32 @@ class EndReason(StrEnum):
 
 
 class Waiting(StrEnum):
-    """Why a job waits, QUEUED or SETTLING."""
+    """Why a job waits. ``Job.waits_for`` tells it for every job that waits."""
 
     TENANT_LIMIT = "tenant_limit"
-    """Held: the tenant has no free slot in the lane."""
+    """QUEUED and held: the tenant has no free slot in the lane."""
+    LANE_BUSY = "lane_busy"
+    """QUEUED: no worker of the lane has received its message yet. Never stored."""
+    SLICE = "slice"
+    """QUEUED: it ran for a slice and gave way to another job of the lane."""
+    RETRY = "retry"
+    """QUEUED: its last attempt failed; the job goes on at ``retry_at``."""
+    DEPENDENCY_DOWN = "dependency_down"
+    """QUEUED: attempt after attempt failed without progress; it goes on at ``retry_at``."""
+    RATE_LIMIT = "rate_limit"
+    """A rate limit of its tenant, operation or lane is used up, or a place outside asked for a
+    pause; the job goes on at ``retry_at``."""
+    WORKER_LOST = "worker_lost"
+    """Its worker's lease has expired; the job goes on when its message is received again. Never
+    stored."""
+    LANE_UNSERVED = "lane_unserved"
+    """QUEUED: no worker serves the lane. Never stored."""
+    PAUSED = "paused"
+    """PAUSED: until a client resumes it. Never stored."""
+    EFFECTS_OPEN = "effects_open"
+    """SETTLING: its records are done, effects are not. Never stored."""
     EFFECTS_PARKED = "effects_parked"
     """SETTLING: an effect was tried too often; it runs again when a replay is requested."""
-    RETRY = "retry"
-    """A dependency failed; the job goes on at ``retry_at``."""
 
 
 class Traversal(StrEnum):
@@ -145,6 +163,9 @@ class Job(BaseModel):
     finished_at: Millis | None = None
     retry_at: Millis | None = None
     waiting_reason: Waiting | None = None
+    """The reason that the state alone does not tell; see ``waits_for``."""
+    waiting_since: Millis | None = None
+    """When the job began to wait for the reason that it waits for now."""
     pace: int | None = Field(default=None, ge=0)
     """Percent of the full pace at its last chunk; None at full pace."""
     paced_by: PacedBy | None = None
@@ -210,6 +231,22 @@ class Job(BaseModel):
     @property
     def held(self) -> bool:
         return self.state is State.QUEUED and self.waiting_reason is Waiting.TENANT_LIMIT
+
+    @property
+    def waits_for(self) -> Waiting | None:
+        """Why the job waits, as far as its item tells; None while a worker should be running it,
+        and at its end."""
+        match self.state:
+            case State.QUEUED:
+                return self.waiting_reason or Waiting.LANE_BUSY
+            case State.PAUSED:
+                return Waiting.PAUSED
+            case State.SETTLING:
+                return self.waiting_reason or Waiting.EFFECTS_OPEN
+            case _ if self.state.terminal:
+                return None
+            case _:
+                return self.waiting_reason
 
     @property
     def dwell_ms(self) -> int | None:

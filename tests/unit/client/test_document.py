@@ -42,6 +42,7 @@ ANSWERS: Final = {
     models.Progress: "Progress",
     models.EffectsView: "Effects",
     models.PaceView: "Pace",
+    models.WaitView: "Wait",
     models.JobPage: "JobPage",
     models.ItemView: "Item",
     models.ItemPage: "ItemPage",

@@ -18,7 +18,7 @@ from rich.progress import (
 
 from ..models import JobView
 from .output import console
-from .tables import pace
+from .tables import pace, waits
 
 
 class Bar:
@@ -47,9 +47,7 @@ class Bar:
         self._progress.stop()
 
     def show(self, job: JobView) -> None:
-        why: str | None = job.waiting_reason or job.end_reason
-        if job.queue_position is not None:
-            why = f"{why}, {job.queue_position} in line"
+        why = job.end_reason if job.waiting is None else waits(job.waiting)
         self._progress.update(
             self._task,
             description=f"{job.state:<9}" + (f" ({why})" if why else ""),

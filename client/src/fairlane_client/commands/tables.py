@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from rich.table import Column, Table
 from rich.text import Text
 
-from ..models import JobPreview, JobView
+from ..models import JobPreview, JobView, WaitView
 from ..words import State
 from . import ids
 
@@ -102,6 +102,18 @@ def items(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def _state(job: JobView) -> Text:
     return Text(job.state, style=STYLES.get(job.state, ""))
+
+
+def waits(wait: WaitView) -> str:
+    """Why a job waits, how many are before it and how long it should take, in a few words."""
+    parts = [str(wait.reason).replace("_", " ")]
+    if wait.ahead is not None:
+        parts.append(f"{wait.ahead} ahead")
+    if wait.expected_start is not None:
+        left = wait.expected_start - datetime.now(UTC)
+        if left > timedelta(seconds=1):
+            parts.append(f"about {timedelta(seconds=round(left.total_seconds()))}")
+    return ", ".join(parts)
 
 
 def pace(job: JobView) -> str:

@@ -1,0 +1,65 @@
+"""What a client is told of a job that waits: why, since when, how many jobs are before it, and
+when it should start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..storage.control_table import read_lease
+from ..storage.transaction import retry_transient
+from ..transitions.quotas import place_in_line
+from ..words.job import Job, Waiting
+from ..words.states import State
+from ..words.timing import ms
+
+if TYPE_CHECKING:
+    from ..words.ports import World
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Why a job waits, and what is known of its end. Times are epoch ms."""
+
+    reason: Waiting
+    since: int
+    ahead: int | None = None
+    """The jobs that start before it; None where nobody counts them."""
+    expected_start: int | None = None
+    """When it should go on; None where that cannot be known."""
+
+
+def wait_of(job: Job) -> Wait | None:
+    """What the job's item tells; None when the job does not wait. Makes no call."""
+    reason = job.waits_for
+    if reason is None:
+        return None
+    # A job of an older version has no such time.
+    since = job.waiting_since if job.waiting_since is not None else job.created_at
+    return Wait(reason, since, expected_start=job.retry_at)
+
+
+def wait_now(world: World, job: Job) -> Wait | None:
+    """The same with what other items tell, at the price of one or two reads. Raises Transient,
+    Undecodable."""
+    wait = wait_of(job)
+    if job.held and wait is not None:
+        return replace(wait, ahead=place_in_line(world, job) - 1)
+    if job.state is State.RUNNING and wait is None:
+        return _lost_worker(world, job)
+    return wait
+
+
+def _lost_worker(world: World, job: Job) -> Wait | None:
+    """A running job whose lease has expired: its worker is gone, or stands still."""
+    lease = retry_transient(world, lambda: read_lease(world, job))
+    if lease is None or lease.job_id != job.id or lease.expires_at is None:
+        return None
+    if lease.expires_at > world.runtime.now():
+        return None
+    # Its message is received again when its visibility ends, which a beat last moved.
+    timing = world.timing.lane(job.lane)
+    hidden = ms(timing.visibility - timing.lease_ttl)
+    return Wait(
+        Waiting.WORKER_LOST, lease.expires_at, expected_start=lease.expires_at + max(0, hidden)
+    )
