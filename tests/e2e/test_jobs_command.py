@@ -41,7 +41,8 @@ def fairlane(stack: LocalStack) -> Fairlane:
     return run
 
 
-ADJUST = ("submit", "--operation", "adjust_number", "--param", 'field="elevation"', "--json")
+SUBMIT = ("submit", "--operation", "adjust_number", "--json")
+ADJUST = (*SUBMIT, "--param", 'field="elevation"')
 
 
 def last(result: Result) -> dict[str, object]:
@@ -74,7 +75,7 @@ def test_what_failed_is_listed_reported_and_tried_again(
 ) -> None:
     """Of a job whose ids had no room in its request."""
     monkeypatch.setattr(selecting, "INLINE_IDS", 1)
-    arguments = (*ADJUST, "--subject", "results", "--param", 'field="name"', "--param", "add=1")
+    arguments = (*SUBMIT, "--subject", "results", "--param", 'field="name"', "--param", "add=1")
     options = ("--label", "team=a", "--tolerated-failure-percent", "10", "--ids-file", "-")
     submitted = fairlane(*arguments, *options, "--wait", typed="nowhere\n07")
     assert "uploading" in submitted.stderr

@@ -259,7 +259,7 @@ def test_down_ends_what_a_killed_start_left(
     command.kill()
     command.wait()
     assert aws.alive()
-    assert stack.down() == 1
+    assert stack.down() == 2, "the local AWS and its database"
     assert not aws.alive()
 
 
