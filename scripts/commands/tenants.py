@@ -12,11 +12,13 @@ from fairlane_client.commands.output import console
 from handlers.jobs.lifecycle.admission import admit_held
 from handlers.jobs.storage.rates import set_tenant_limit, tenant_limits
 from handlers.jobs.transitions.quotas import Use, set_most_active, set_slots, usage
+from handlers.jobs.transitions.shares import read_share, set_weight
 from handlers.jobs.words.errors import FairlaneError
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import MAX_TENANT_BYTES
 from handlers.jobs.words.ports import World
 from handlers.jobs.words.text_rules import text_problem
+from handlers.jobs.words.turns import MAX_WEIGHT
 from scripts.local import DEFAULT_NAME
 from scripts.local.errors import LocalError
 from scripts.ops.deployment import deployment
@@ -70,6 +72,10 @@ def set_(  # noqa: PLR0913  one for each option
     ] = None,
     records_per_second: RecordsPerSecond = None,
     write_units_per_second: UnitsPerSecond = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(help=f"Its share of a full bulk lane, 1 to {MAX_WEIGHT}, {OR_DEFAULT}"),
+    ] = None,
     stack: Stack = None,
     name: Name = DEFAULT_NAME,
     as_json: AsJson = False,
@@ -82,16 +88,21 @@ def set_(  # noqa: PLR0913  one for each option
     _check(tenant)
     chosen = {Lane.SMALL: small, Lane.BULK: bulk}
     rates = rates_of(records_per_second, write_units_per_second)
-    if max_active is None and not any(chosen.values()) and not rates:
+    if max_active is None and weight is None and not any(chosen.values()) and not rates:
         raise typer.BadParameter(
-            "nothing to set: name --small, --bulk, --max-active or a rate a second"
+            "nothing to set: name --small, --bulk, --max-active, --weight or a rate a second"
         )
     slots = {lane: _limit(f"--{lane}", text) for lane, text in chosen.items() if text is not None}
     most = None if max_active is None else _limit("--max-active", max_active)
+    share = None if weight is None else _limit("--weight", weight)
+    if share is not None and share > MAX_WEIGHT:
+        raise typer.BadParameter(f"--weight {share} is more than {MAX_WEIGHT}")
     world = deployment(stack, name).world
     try:
         if max_active is not None:
             set_most_active(world, tenant, most)
+        if weight is not None:
+            set_weight(world, tenant, share)
         for unit, rate in rates.items():
             set_tenant_limit(world, tenant, unit, rate)
         for lane, limit in slots.items():
@@ -121,8 +132,15 @@ def _print(world: World, tenant: str, *, as_json: bool) -> None:
     active = _row(seen.active)
     del active["held"]  # of lanes only
     rates = {unit.value: rate for unit, rate in tenant_limits(world, tenant).items()}
+    weight = read_share(world, tenant).weight
     if as_json:
-        rows = {"tenant": tenant, "lanes": lanes, "active": active, "rates": rates}
+        rows = {
+            "tenant": tenant,
+            "lanes": lanes,
+            "active": active,
+            "rates": rates,
+            "weight": weight,
+        }
         print(json.dumps(rows))
         return
     table = Table("", "now", "held", "limit", "whose", box=None)
@@ -131,6 +149,7 @@ def _print(world: World, tenant: str, *, as_json: bool) -> None:
         table.add_row(what, *(str(row.get(n, "")) for n in ("count", "held", "limit")), whose)
     console().print(table)
     print_rates(rates)
+    console().print(f"weight in a full bulk lane: {weight}")
 
 
 def _row(use: Use) -> dict[str, Any]:

@@ -36,11 +36,12 @@ from .decisions import DeleteMessage, KeepMessage
 from .heartbeat import Heartbeat
 from .planning import Work
 from .stopping import LoopEnd, StopReason
+from .turns import Turn
 
 if TYPE_CHECKING:
     from ..words.job import Job
     from ..words.ports import Delivery, World
-    from .decisions import Decision
+    from .decisions import Decision, RunAttempt
     from .stopping import Worker
 
 MAX_CONCLUSIONS: Final = 5
@@ -48,17 +49,20 @@ MAX_CONCLUSIONS: Final = 5
 LOST: Final = KeepMessage("ownership lost", None)
 
 
-def run_attempt(world: World, job: Job, delivery: Delivery, worker: Worker) -> Decision:
+def run_attempt(world: World, begun: RunAttempt, delivery: Delivery, worker: Worker) -> Decision:
     """Run the attempt that the caller began, write how it ended, and decide about the message."""
+    job = begun.job
     heart = Heartbeat(world, job, delivery)
     heart.start()
     runner = EffectRunner(world, job.lane)
-    attempt = _Attempt(world, delivery, worker, heart, runner, start=job.position)
+    turn = Turn(world, job, contended=begun.contended)
+    attempt = _Attempt(world, delivery, worker, heart, runner, turn, start=job.position)
     try:
         result = attempt.work(job)
         runner.stop(drain=isinstance(result, LoopEnd) and result.stop is None)
     finally:
         heart.stop()
+    turn.close()
     try:
         return attempt.conclude(job, result)
     except Transient as error:
@@ -77,6 +81,7 @@ class _Attempt:
     worker: Worker
     heart: Heartbeat
     effects: EffectRunner
+    turn: Turn
     start: int
     """The position this attempt began at."""
 
@@ -98,7 +103,7 @@ class _Attempt:
                 governor.measured(self.world) if governor else self.world,
                 work,
                 source_of(self.world, job),
-                self._should_stop,
+                self._should_stop_or_give_way,
                 self.effects.add,
                 governor,
                 self.worker.limiter if bulk else None,
@@ -138,6 +143,15 @@ class _Attempt:
         cap = self.delivery.first_received_at + VISIBILITY_CAP
         if cap - now < 2 * ms(timing.lane(job.lane).visibility):
             return StopReason.HAND_OVER
+        return None
+
+    def _should_stop_or_give_way(self, job: Job) -> StopReason | None:
+        """Asked between chunks. An attempt that has done no chunk yet gives way to nobody, so that
+        each gets on. (An id list is written in one piece: giving way would begin it again.)"""
+        if stop := self._should_stop(job):
+            return stop
+        if job.position > self.start and self.turn.over(job):
+            return StopReason.SLICE
         return None
 
     # --- concluding ---------------------------------------------------------------------------
@@ -188,7 +202,7 @@ class _Attempt:
                 return self._end(job, ending_of(job))
             case StopReason.OUT_OF_TIME:
                 return self._go_on_with_fresh_message(job, result.stop, Lane.BULK)
-            case StopReason.HAND_OVER:
+            case StopReason.HAND_OVER | StopReason.SLICE:
                 return self._go_on_with_fresh_message(job, result.stop)
             case _:
                 return self._give_back(job)
@@ -248,7 +262,10 @@ class _Attempt:
         self, job: Job, stop: StopReason, lane: Lane | None = None
     ) -> Decision:
         self.log("handed_over", job, why=stop.value, to=(lane or job.lane).value)
-        after = self._release(job, Release(give_back=True, fresh_message=True, lane=lane))
+        reason = Waiting.SLICE if stop is StopReason.SLICE else None
+        after = self._release(
+            job, Release(give_back=True, fresh_message=True, lane=lane, reason=reason)
+        )
         send_dispatch(self.world, after)
         if lane is not None:
             admit_held(self.world, job.tenant, job.lane)

@@ -21,6 +21,8 @@ class RunAttempt:
     """An attempt has begun. How it ends decides about the message."""
 
     job: Job
+    contended: bool = False
+    """Another job waited for the slot."""
 
 
 @dataclass(frozen=True)

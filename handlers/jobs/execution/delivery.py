@@ -26,6 +26,7 @@ from ..words.metrics import Metric
 from ..words.states import State
 from ..words.timing import SECOND
 from .decisions import DeleteMessage, KeepMessage, LookAgain, RunAttempt
+from .turns import PUT_OFF, is_put_off
 
 if TYPE_CHECKING:
     from ..words.ports import Delivery, World
@@ -118,7 +119,11 @@ class _DeliveryCheck:
         wait = (job.retry_at or 0) - self.world.runtime.now()
         if wait > 0:
             return KeepMessage("waiting for retry", -(-wait // SECOND))
-        return self._begin(job, None)
+        put_off, contended = is_put_off(self.world, job, self.delivery)
+        if put_off:
+            self._log("put_off", job)
+            return KeepMessage("put off for a job whose turn it is", PUT_OFF)
+        return self._begin(job, None, contended=contended)
 
     def _active(self, job: Job) -> Finding:
         lease = retry_transient(self.world, lambda: read_lease(self.world, job))
@@ -158,7 +163,7 @@ class _DeliveryCheck:
             raise _JobMoved  # no job takes over the subject of a pausing one
         return self._end(job, Ending(State.FAILED, EndReason.SUPERSEDED, owns_lease=False))
 
-    def _begin(self, job: Job, expired: Lease | None) -> Finding:
+    def _begin(self, job: Job, expired: Lease | None, *, contended: bool = False) -> Finding:
         if job.attempt >= self.world.timing.lane(job.lane).max_attempts:
             return self._end(job, out_of_attempts(job, expired))
         transition = begin_attempt(
@@ -174,7 +179,7 @@ class _DeliveryCheck:
             return self._not_begun(job, rejected)
         self._measure_start(job, transition.after)
         publish_now(self.world, transition.transaction)
-        return RunAttempt(transition.after)
+        return RunAttempt(transition.after, contended)
 
     def _not_begun(self, job: Job, rejected: Rejected) -> Finding:
         if LEASE not in rejected.reasons:

@@ -32,6 +32,8 @@ class StopReason(StrEnum):
     """The message nears its visibility cap or its last receive: go on with a fresh one."""
     HOPELESS = "hopeless"
     """More records failed than the job tolerates: it ends, and the rest is left alone."""
+    SLICE = "slice"
+    """Its slice is over, and another job has its turn in the bulk lane."""
     LOST = "lost"
     """The lease could not be kept."""
 

@@ -30,7 +30,7 @@ def on_message(world: World, delivery: Delivery, worker: Worker) -> Decision:
     try:
         finding = find_out(world, delivery, worker)
         if isinstance(finding, RunAttempt):
-            return run_attempt(world, finding.job, delivery, worker)
+            return run_attempt(world, finding, delivery, worker)
     except Transient as error:
         world.telemetry.log("message_kept", message_id=delivery.message_id, why=str(error))
         finding = LookAgain("dependency")

@@ -6,12 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ..storage import control_table
 from ..storage.control_table import read_lease
 from ..storage.transaction import retry_transient
-from ..transitions.quotas import place_in_line
+from ..transitions.quotas import MAX_PLACE, place_in_line
 from ..words.job import Job, Waiting
 from ..words.states import State
 from ..words.timing import ms
+from ..words.writes import Index
 
 if TYPE_CHECKING:
     from ..words.ports import World
@@ -45,9 +47,22 @@ def wait_now(world: World, job: Job) -> Wait | None:
     wait = wait_of(job)
     if job.held and wait is not None:
         return replace(wait, ahead=place_in_line(world, job) - 1)
-    if job.state is State.RUNNING and wait is None:
-        return _lost_worker(world, job)
+    if job.state is State.QUEUED and job.waits_for_slot and wait is not None:
+        return replace(wait, ahead=ahead_in_lane(world, job))
+    if job.state is State.RUNNING:
+        beside = None if wait is None or wait.reason is Waiting.WORKER_LOST else wait
+        return _lost_worker(world, job) or beside
     return wait
+
+
+def ahead_in_lane(world: World, job: Job) -> int:
+    """The jobs of all tenants that have waited longer for a slot of its lane, up to one less than
+    ``MAX_PLACE``. Raises Transient."""
+    partition, place = control_table.waiting_partition(job.lane), control_table.waiting_place(job)
+    return retry_transient(
+        world,
+        lambda: world.store.count(Index.HELD, partition, before=place, at_most=MAX_PLACE - 1),
+    )
 
 
 def _lost_worker(world: World, job: Job) -> Wait | None:

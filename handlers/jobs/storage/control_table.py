@@ -57,6 +57,10 @@ def slots_key(tenant: str, lane: Lane) -> Key:
     return Key(f"TENANT#{safe(tenant)}", f"SLOTS#{lane}")
 
 
+def share_key(tenant: str, lane: Lane) -> Key:
+    return Key(f"TENANT#{safe(tenant)}", f"SHARE#{lane}")
+
+
 def active_key(tenant: str) -> Key:
     return Key(f"TENANT#{safe(tenant)}", "ACTIVE")
 
@@ -113,6 +117,26 @@ def held(job: Job) -> dict[str, Value]:
     return {Index.HELD.pk: held_partition(job.tenant, job.lane), Index.HELD.sk: job.id}
 
 
+def waiting_partition(lane: Lane) -> str:
+    """The jobs of all tenants that wait for a slot of the lane: no tenant's partition begins with
+    '#'. It is one partition, because one call has to see it; only bulk jobs are in it, each while
+    it waits."""
+    return f"#{lane}"
+
+
+def waiting_place(job: Job) -> str:
+    """The job's place among the waiting jobs of its lane: first what could have started first."""
+    since = job.waiting_since if job.waiting_since is not None else job.created_at
+    return f"{max(since, job.retry_at or 0):013}#{job.id}"
+
+
+def waits_for_slot(job: Job) -> dict[str, Value]:
+    return {
+        Index.HELD.pk: waiting_partition(job.lane),
+        Index.HELD.sk: waiting_place(job),
+    }
+
+
 # --- jobs and leases as items -----------------------------------------------------------------
 
 
@@ -129,6 +153,8 @@ def beside_fields(world: World, job: Job) -> dict[str, Value]:
     }
     if job.held:
         attributes |= held(job)
+    elif job.waits_for_slot:
+        attributes |= waits_for_slot(job)
     if job.cleanup:
         attributes |= due(CLEANUP, job.id, job.created_at, world.due_shards)
     if job.finished_at is not None:

@@ -41,6 +41,7 @@ def begin_attempt(
             "waiting_reason": None,
             "message": "",
             "waiting_since": None,
+            "sent_again": 0,
         }
     )
     lease = Update(

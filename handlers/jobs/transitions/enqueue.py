@@ -133,7 +133,10 @@ def dispatch_again(world: World, job: Job, lease: Lease) -> Transition:
 
     Closes: two recovery runs dispatching the same job (both raise its dispatch number).
     """
-    after = job.model_copy(update={"dispatches": job.dispatches + 1})
+    lost = job.state is State.RUNNING
+    waits = {"waiting_reason": Waiting.WORKER_LOST, "waiting_since": world.runtime.now()}
+    counts = {"dispatches": job.dispatches + 1, "sent_again": job.sent_again + 1}
+    after = job.model_copy(update={**counts, **(waits if lost else {})})
     expiry = (Missing("expires_at"),) if lease.expires_at is None else expiry_as_read(lease)
     transaction = Transaction(
         "dispatch_again",
@@ -196,7 +199,7 @@ def _update_lease_due(world: World, job: Job, *, when: When) -> Update:
 def _lease_due(world: World, job: Job) -> dict[str, Value]:
     """The attributes that make recovery check whether a queued job's message was lost: later each
     time, because a deep queue looks like a lost message."""
-    doubled = min(max(job.dispatches - 1, 0), MAX_DOUBLINGS)
+    doubled = min(job.sent_again, MAX_DOUBLINGS)
     at = world.runtime.now() + (ms(world.timing.lost_after) << doubled)
     return {
         "tenant": job.tenant,

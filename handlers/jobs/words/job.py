@@ -62,8 +62,8 @@ class Waiting(StrEnum):
     """A rate limit of its tenant, operation or lane is used up, or a place outside asked for a
     pause; the job goes on at ``retry_at``."""
     WORKER_LOST = "worker_lost"
-    """Its worker's lease has expired; the job goes on when its message is received again. Never
-    stored."""
+    """RUNNING, but its worker's lease has expired; the job goes on when its message is received
+    again. Stored when recovery sends it a fresh message."""
     LANE_UNSERVED = "lane_unserved"
     """QUEUED: no worker serves the lane. Never stored."""
     PAUSED = "paused"
@@ -151,6 +151,8 @@ class Job(BaseModel):
     """Attempts that were released because of a dependency since the job last made progress."""
     dispatches: int = Field(default=0, ge=0)
     """Dispatch rows written so far; numbers the next one."""
+    sent_again: int = Field(default=0, ge=0)
+    """How often recovery has sent its message again since an attempt last began."""
     worker: str | None = None
     receipt: str | None = None
     """The newest receipt handle of the job's message that any worker has seen."""
@@ -231,6 +233,15 @@ class Job(BaseModel):
     @property
     def held(self) -> bool:
         return self.state is State.QUEUED and self.waiting_reason is Waiting.TENANT_LIMIT
+
+    @property
+    def waits_for_slot(self) -> bool:
+        """Whether it runs as soon as a slot of the bulk lane is free, and ``retry_at`` is over."""
+        if self.lane is not Lane.BULK:
+            return False
+        if self.state is State.RUNNING:
+            return self.waiting_reason is Waiting.WORKER_LOST
+        return self.state is State.QUEUED and not self.held
 
     @property
     def waits_for(self) -> Waiting | None:

@@ -11,6 +11,7 @@ from handlers.jobs.effects.runner import EffectRunner
 from handlers.jobs.execution.attempt import LOST, _Attempt
 from handlers.jobs.execution.heartbeat import Heartbeat
 from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.turns import Turn
 from handlers.jobs.lifecycle.finish import end_job
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.transitions.finish import Ending
@@ -49,7 +50,8 @@ class Unreadable(MemoryRecordStore):
 def attempt_of(world: MemoryWorld, job: Job, delivery: Delivery, worker: str) -> _Attempt:
     heart = Heartbeat(world, job, delivery)
     runner = EffectRunner(world, job.lane)
-    return _Attempt(world, delivery, Worker(worker), heart, runner, start=job.position)
+    turn = Turn(world, job, contended=False)
+    return _Attempt(world, delivery, Worker(worker), heart, runner, turn, start=job.position)
 
 
 def test_a_dependency_that_is_down_costs_time_and_a_crash_costs_an_attempt() -> None:

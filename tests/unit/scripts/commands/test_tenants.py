@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 from fairlane_client.commands.app import app
 from handlers.jobs.storage.rates import tenant_limits
 from handlers.jobs.transitions.quotas import usage
+from handlers.jobs.transitions.shares import read_share
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.rates import Unit
@@ -45,6 +46,7 @@ def test_limits_are_set_and_held_jobs_admitted_at_once(world: MemoryWorld) -> No
         },
         "active": {"count": 3, "limit": 7, "own": True},
         "rates": {},
+        "weight": 1,
     }
 
 
@@ -90,3 +92,19 @@ def test_a_tenant_that_cannot_be_is_refused(world: MemoryWorld) -> None:
     result = CliRunner().invoke(app, ["tenants", "show", "--tenant", "a\nb"])
     assert result.exit_code == 2
     assert not world.store.snapshot()
+
+
+def test_a_weight_is_set_shown_and_taken_back(world: MemoryWorld) -> None:
+    assert invoke("set", "--weight", "3").exit_code == 0
+    assert read_share(world, TENANT).weight == 3
+    assert json.loads(invoke("show", "--json").stdout)["weight"] == 3
+    assert invoke("set", "--weight", "default").exit_code == 0
+    assert read_share(world, TENANT).weight == 1
+
+
+@pytest.mark.parametrize("weight", ["0", "101", "-1", "1.5", "heavy"])
+def test_a_bad_weight_changes_nothing(world: MemoryWorld, weight: str) -> None:
+    result = invoke("set", f"--weight={weight}")
+    assert result.exit_code == 2
+    assert "--weight" in result.stderr
+    assert read_share(world, TENANT).weight == 1
