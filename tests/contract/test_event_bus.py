@@ -8,13 +8,12 @@ from typing import Any, Final
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
 from handlers.aws.clients import config
 from handlers.effects.event_bus import EventBus
 from handlers.jobs.words.effect import Batch, Projection
-from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.errors import Denied, Transient
 
 BATCH: Final = Batch("job", 96, "acme", "set_fields", [Projection("a", 2, None)])
 
@@ -79,8 +78,8 @@ def test_a_throttled_call_is_tried_again(bus: tuple[EventBus, Stubber]) -> None:
         sink.deliver(BATCH)
 
 
-def test_a_missing_right_is_a_mistake_that_shows(bus: tuple[EventBus, Stubber]) -> None:
+def test_a_missing_right_is_waited_for_and_named(bus: tuple[EventBus, Stubber]) -> None:
     sink, stub = bus
     stub.add_client_error("put_events", "AccessDeniedException", http_status_code=400)
-    with pytest.raises(ClientError):
+    with pytest.raises(Denied, match="AccessDenied"):
         sink.deliver(BATCH)
