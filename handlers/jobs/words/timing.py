@@ -111,8 +111,8 @@ class Timing(BaseModel):
     """The timeout of the small lane's Lambda."""
     stop_timeout: int = Field(default=120, ge=2, le=120)
     """The bulk worker's time between SIGTERM and SIGKILL (Fargate: 2..120)."""
-    slice: float = Field(default=60, ge=0)
-    """How long a bulk job keeps its slot while other jobs wait for one; 0: until it ends."""
+    slice: float = Field(default=0, ge=0)
+    """How long (s) a bulk job keeps its slot while other jobs wait for one; 0: until it ends."""
     longest_chunk: float = Field(default=30, gt=0)
     small_reserve: float = Field(default=5, ge=0)
     """Promote a small job when less than this is left of the function's time."""
