@@ -15,7 +15,7 @@ OPERATORS: Final = (
     Command(
         "cost",
         "scripts.commands.cost:cost",
-        "Estimate what a deployment costs in a month: idle, and with so many jobs.",
+        "Estimate what the deployment of cdk.json costs in a month: idle, and with so many jobs.",
     ),
     Command(
         "dlq",

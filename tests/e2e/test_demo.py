@@ -27,10 +27,14 @@ from scripts.local.state import StackFolder
 from scripts.local.steps import Steps
 
 TENANTS = ("demo-one", "demo-two", "demo-three", "demo-four")
-EACH = 1200
-PASSES = 6
+EACH = 2900
+PASSES = 2
+"""Few long jobs instead of many short ones: between two jobs a slot stands idle for a moment, and
+the demo claims of small jobs that they came while every slot worked."""
 SMALL_JOBS = 8
 IDLE_JOBS = 3
+PACE = 0.5
+"""Seconds between two small jobs: they come all along the load, not within one moment of it."""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,7 @@ def records(stack: LocalStack) -> Mapping[str, Mapping[str, Fields]]:
 @pytest.fixture(scope="module")
 def load(records: Mapping[str, Mapping[str, Fields]]) -> Load:
     tenants = {tenant: list(ids) for tenant, ids in records.items()}
-    return plan(tenants, passes=PASSES, small_jobs=SMALL_JOBS, idle_jobs=IDLE_JOBS, pace=0.02)
+    return plan(tenants, passes=PASSES, small_jobs=SMALL_JOBS, idle_jobs=IDLE_JOBS, pace=PACE)
 
 
 @pytest.fixture(scope="module")
