@@ -64,6 +64,13 @@ def index_body(schema: RecordSchema) -> dict[str, Any]:
     }
 
 
+def existence(answer: Mapping[str, Any]) -> bool | None:
+    """Whether a document exists, by its answer in a bulk read; None: its shard could not tell. The
+    status of the whole request is 200 in each case."""
+    found = answer.get("found")
+    return found if isinstance(found, bool) and "error" not in answer else None
+
+
 def _plain(value: Any) -> Any:
     """The value without the types that a team's own table may hold and JSON does not know."""
     if isinstance(value, _BYTES):

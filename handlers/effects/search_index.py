@@ -20,7 +20,7 @@ from opensearchpy.exceptions import OpenSearchException, TransportError
 from ..jobs.words.effect import Delivered
 from ..jobs.words.errors import Transient
 from ..jobs.words.limits import MAX_REASON
-from .documents import document, document_id
+from .documents import document, document_id, existence
 from .retry_after import retry_after_ms
 
 if TYPE_CHECKING:
@@ -60,11 +60,8 @@ class SearchIndex:
         actions = [a for each in batch.records if (a := self._action(batch, each, result))]
         for group in _groups(actions):
             self._send(group, result)
-        return Delivered(
-            again=frozenset(result.again),
-            refused=result.refused,
-            newer=self._held(batch.tenant, result.newer) if result.newer else {},
-        )
+        newer = self._held(batch.tenant, result) if result.newer else {}
+        return Delivered(again=frozenset(result.again), refused=result.refused, newer=newer)
 
     def _action(self, batch: Batch, sent: Projection, result: _Result) -> _Action | None:
         """The action for one record; None when nothing has to be sent, or can be."""
@@ -98,21 +95,27 @@ class SearchIndex:
             [(verb, said)] = item.items()
             result.take(action.record_id, verb, said)
 
-    def _held(self, tenant: str, ids: Sequence[str]) -> Mapping[str, object]:
+    def _held(self, tenant: str, result: _Result) -> Mapping[str, object]:
         """By id, how to write over the document that the index holds now, and over nothing newer;
-        None: it holds no document, but remembers the version of a deleted one."""
-        wanted = [document_id(tenant, id_) for id_ in ids]
+        None: it holds no document, but remembers the version of a deleted one. A record of whose
+        document the index could not tell is sent again."""
+        wanted = [document_id(tenant, id_) for id_ in result.newer]
         answer = self._ask(
             lambda: self.client.mget(
                 body={"ids": wanted}, index=self.index, params={"_source": "false"}
             )
         )
-        return {
-            id_: {"if_seq_no": doc["_seq_no"], "if_primary_term": doc["_primary_term"]}
-            if doc.get("found")
-            else None
-            for id_, doc in zip(ids, answer["docs"], strict=True)
-        }
+        held: dict[str, object] = {}
+        for id_, doc in zip(result.newer, answer["docs"], strict=True):
+            match existence(doc):
+                case True:
+                    at = {"if_seq_no": doc["_seq_no"], "if_primary_term": doc["_primary_term"]}
+                    held[id_] = at
+                case False:
+                    held[id_] = None
+                case None:
+                    result.again.add(id_)
+        return held
 
     def _ask(self, call: Any) -> Any:
         """Raises Transient for whatever goes wrong with a whole request: none of it is a record's

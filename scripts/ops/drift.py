@@ -13,7 +13,8 @@ from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from handlers.effects.documents import document_id
+from handlers.effects.documents import document_id, existence
+from handlers.jobs.words.errors import Transient
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -142,16 +143,21 @@ class Sides:
                 yield found
 
     def _documents(self, ids: Sequence[str]) -> Mapping[str, int]:
+        """The versions of the documents that exist. Raises Transient when the index could not tell
+        of one: it would count as missing."""
         answer = self.client.mget(
             body={"ids": [document_id(self.tenant, id_) for id_ in ids]},
             index=self.index,
             params={"_source_includes": self.schema.version},
         )
-        return {
-            id_: _whole(doc["_source"].get(self.schema.version))
-            for id_, doc in zip(ids, answer["docs"], strict=True)
-            if doc.get("found")
-        }
+        documents: dict[str, int] = {}
+        for id_, doc in zip(ids, answer["docs"], strict=True):
+            there = existence(doc)
+            if there is None:
+                raise Transient(f"the index could not read the document of {id_!r}")
+            if there:
+                documents[id_] = _whole(doc["_source"].get(self.schema.version))
+        return documents
 
 
 def find(

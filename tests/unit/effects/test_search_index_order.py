@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from hypothesis import given
@@ -26,7 +26,7 @@ from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Key, Put, Table
 from handlers.testing.world import MemoryWorld, memory_world
 from tests.support.index_model import REMEMBERED, Engine
-from tests.support.search import Transport, sink_over
+from tests.support.search import Reply, Request, Transport, sink_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -242,6 +242,58 @@ def test_a_run_that_took_longer_than_deletions_are_remembered_runs_again() -> No
     assert not case.run(replace(effect, todo=ran.todo)).todo
     case.agrees()
     assert FRESH < REMEMBERED
+
+
+SHARD_ERROR: Final = {"error": {"type": "no_shard_available_action_exception", "reason": "away"}}
+
+
+@dataclass
+class PartlyAway:
+    """An engine whose bulk reads answer 200, with this in place of some documents."""
+
+    engine: Engine
+    said: dict[str, object]
+    away: set[str]
+
+    def __call__(self, request: Request) -> Reply:
+        reply = self.engine(request)
+        if "/_mget" in request.path:
+            docs: Any = reply.body
+            for doc in docs["docs"]:
+                if doc["_id"] in self.away:
+                    id_ = doc["_id"]
+                    doc.clear()
+                    doc.update(_id=id_, **self.said)
+        return reply
+
+
+@pytest.mark.parametrize("said", [SHARD_ERROR, {**SHARD_ERROR, "found": False}, {}])
+@pytest.mark.parametrize("exists", [True, False])
+def test_c99_a_document_that_the_index_could_not_read_is_not_an_absent_one(
+    said: dict[str, object], *, exists: bool
+) -> None:
+    """The index holds documents of records that were deleted and made again, so each write
+    conflicts and the documents are read; one of the two reads fails."""
+    plain = a_case()
+    answers = PartlyAway(plain.engine, said, {document_id(TENANT, "a")})
+    sink = sink_over(Transport(answers), plain.world.runtime)
+    case = replace(plain, world=replace(plain.world, sinks={"search_index": sink}))
+    for id_ in ("a", "b"):
+        case.put(id_, 1, 41)
+        case.run(case.effect(**{id_: 41}))
+        case.put(id_, 2, 1)
+        if not exists:
+            case.remove(id_)
+    effect = case.effect(a=2, b=2)
+
+    ran = case.run(effect)
+    assert ran.todo == {"search_index": frozenset({"a"})}
+    assert ran.refused == []
+    assert document_id(TENANT, "a") in case.engine.documents()
+
+    answers.away.clear()
+    assert not case.run(replace(effect, todo=ran.todo)).todo
+    case.agrees()
 
 
 STEPS = st.lists(

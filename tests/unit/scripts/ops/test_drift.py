@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
 from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.job import Lane
+from handlers.jobs.words.record_schema import RecordSchema
 from handlers.settings import WorkSettings
 from handlers.testing.world import MemoryWorld, memory_world
 from infra.settings import PRODUCTION_TIMING
 from scripts.commands import drift as command
 from scripts.commands.drift import Repairs, facts_of
 from scripts.ops.deployment import Deployment
-from scripts.ops.drift import Difference, Drift, Kind
+from scripts.ops.drift import Difference, Drift, Kind, Sides
+from tests.support.search import Reply, Transport, sink_over
 
 TENANT = "acme"
 SETTINGS = WorkSettings(
@@ -55,6 +59,24 @@ def test_every_id_is_in_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
     ids = [id_ for job in jobs if job for id_ in job.ids or ()]
     assert ids == [f"r{number}" for number in range(100)]
     assert len(world.queues[Lane.SMALL].snapshot()) == 3
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_c99_a_document_that_could_not_be_read_is_not_called_missing(*, readable: bool) -> None:
+    """The second look at a difference meets a shard that is away: drift ends with trouble, which
+    is not the same as a record without a document."""
+    error = {"type": "no_shard_available_action_exception", "reason": "away"}
+    answers: list[dict[str, object]] = [{"found": False}, {"error": error}]
+    transport = Transport(lambda _: Reply({"docs": answers[:2]}))
+    client = sink_over(transport).client
+    records = memory_world().records
+    sides = Sides(TENANT, Mock(), "records", records, client, "records", RecordSchema())
+    if readable:
+        answers[1] = {"found": False}
+        assert list(sides.now(["a", "b"])) == []
+        return
+    with pytest.raises(Transient, match="the document of 'b'"):
+        list(sides.now(["a", "b"]))
 
 
 def test_an_earlier_repair_that_still_runs_is_said() -> None:
