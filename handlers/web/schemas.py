@@ -88,8 +88,8 @@ class Wait(BaseModel):
     )
     expected_start: datetime | None = Field(
         default=None,
-        description="When the job should go on: a promise with retry, dependency_down and "
-        "rate_limit, else an estimate from recent starts. Left out where nothing is known.",
+        description="When the job should go on, where that is known: with retry, dependency_down "
+        "and worker_lost.",
     )
 
 

@@ -56,7 +56,6 @@ class Waiting(StrEnum):
     DEPENDENCY_DOWN = "dependency_down"
     RATE_LIMIT = "rate_limit"
     WORKER_LOST = "worker_lost"
-    LANE_UNSERVED = "lane_unserved"
     PAUSED = "paused"
     EFFECTS_OPEN = "effects_open"
     EFFECTS_PARKED = "effects_parked"

@@ -12,6 +12,7 @@ from ..storage.transaction import Contended, Rejected, back_off, execute, retry_
 from ..transitions.chunk_commit import commit_chunk, record_role, total_known
 from ..transitions.conditions import JOB, LEASE
 from ..words.errors import OwnershipLost, Transient, Why
+from ..words.job import Waiting
 from ..words.limits import MAX_CHUNK
 from ..words.metrics import Metric
 from ..words.operation import Fail, Plan, Skip
@@ -187,6 +188,7 @@ class ChunkLoop:
                 "skipped": job.skipped + counts.skipped,
                 "effects_open": job.effects_open + (1 if effect else 0),
                 **self._pace(),
+                **self._waits_for_rates(job),
             }
         )
         transaction = commit_chunk(
@@ -209,6 +211,17 @@ class ChunkLoop:
         if self.governor is None or self.governor.percent >= FULL_PERCENT:
             return {"pace": None, "paced_by": None}
         return {"pace": self.governor.percent, "paced_by": self.governor.why}
+
+    def _waits_for_rates(self, job: Job) -> Mapping[str, object]:
+        """The job's fields that say since when rate limits hold it up."""
+        told = job.waiting_reason is Waiting.RATE_LIMIT
+        holds = self.limiter is not None and self.limiter.holding
+        if holds and not told:
+            now = self.world.runtime.now()
+            return {"waiting_reason": Waiting.RATE_LIMIT, "waiting_since": now}
+        if told and not holds:
+            return {"waiting_reason": None, "waiting_since": None}
+        return {}
 
     def _outcomes(self, planned: Sequence[Plan]) -> Item | None:
         """Kept as long as the job can be read, which is counted from its end."""

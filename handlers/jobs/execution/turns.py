@@ -30,6 +30,9 @@ MAX_PUT_OFF: Final = 2
 message's receives are spent on it."""
 PUT_OFF: Final = 2
 """Seconds a message that is put off stays hidden."""
+AT_ONCE: Final = 1000
+"""A new job that is offered a slot within so many ms has met a free one: nobody waits, and it is
+not worth a call to make sure."""
 CHARGE_TRIES: Final = 3
 
 
@@ -54,7 +57,7 @@ def _since(sort_key: object) -> int:
 def is_put_off(world: World, job: Job, delivery: Delivery) -> tuple[bool, bool]:
     """Whether a queued job's message is put off for a job that should run first, and whether any
     other job waits. Never raises."""
-    if job.lane is not Lane.BULK or not world.timing.slice:
+    if job.lane is not Lane.BULK or not world.timing.slice or _comes_at_once(world, job, delivery):
         return False, False
     try:
         others = waiters_of(world, job)
@@ -68,6 +71,12 @@ def is_put_off(world: World, job: Job, delivery: Delivery) -> tuple[bool, bool]:
     except Transient as error:
         world.telemetry.log("lane_not_looked_at", job_id=job.id, why=str(error))
         return False, False
+
+
+def _comes_at_once(world: World, job: Job, delivery: Delivery) -> bool:
+    """A job that gave way is asked in any case: its fresh message may come before all others."""
+    new = job.started_at is None and delivery.receive_count == 1
+    return new and world.runtime.now() - delivery.sent_at < AT_ONCE
 
 
 def _put_offs_left(world: World, job: Job) -> int:

@@ -59,13 +59,10 @@ class Waiting(StrEnum):
     DEPENDENCY_DOWN = "dependency_down"
     """QUEUED: attempt after attempt failed without progress; it goes on at ``retry_at``."""
     RATE_LIMIT = "rate_limit"
-    """A rate limit of its tenant, operation or lane is used up, or a place outside asked for a
-    pause; the job goes on at ``retry_at``."""
+    """RUNNING, but a rate limit of its tenant, operation or lane holds its chunks up."""
     WORKER_LOST = "worker_lost"
     """RUNNING, but its worker's lease has expired; the job goes on when its message is received
     again. Stored when recovery sends it a fresh message."""
-    LANE_UNSERVED = "lane_unserved"
-    """QUEUED: no worker serves the lane. Never stored."""
     PAUSED = "paused"
     """PAUSED: until a client resumes it. Never stored."""
     EFFECTS_OPEN = "effects_open"
@@ -256,8 +253,12 @@ class Job(BaseModel):
                 return self.waiting_reason or Waiting.EFFECTS_OPEN
             case _ if self.state.terminal:
                 return None
-            case _:
+            case State.RUNNING:
                 return self.waiting_reason
+            case _:
+                # A job that a client stops stops whatever its rate limits say.
+                lost = self.waiting_reason is Waiting.WORKER_LOST
+                return self.waiting_reason if lost else None
 
     @property
     def dwell_ms(self) -> int | None:

@@ -152,7 +152,10 @@ def test_a_limit_that_is_set_while_a_job_runs_holds_within_seconds() -> None:
         world.runtime.sleep(500)
         set_tenant_limit(world, TENANT, Unit.RECORDS, RATE)
         world.runtime.sleep(20_000)
-        assert job_view(now(world, lanes.jobs[0]), 0)["pace"] == {"why": "rate_limit"}
+        seen = job_view(now(world, lanes.jobs[0]), 0)
+        assert seen["pace"] == {"why": "rate_limit"}
+        assert seen["waiting"]["reason"] == "rate_limit"
+        assert now(world, lanes.jobs[0]).waiting_since in range(start + 500, start + 15_000)
         set_tenant_limit(world, TENANT, Unit.RECORDS, None)
 
     task = world.runtime.spawn("operator", operator)
@@ -161,7 +164,8 @@ def test_a_limit_that_is_set_while_a_job_runs_holds_within_seconds() -> None:
     task.join()
     limited = [n for at, n in lanes.store.written if 8_000 <= at - start < 18_000]
     assert 0.8 * RATE <= sum(limited) / 10 <= 1.2 * RATE
-    assert "pace" not in job_view(now(world, lanes.jobs[0]), 0)
+    ended = job_view(now(world, lanes.jobs[0]), 0)
+    assert {"pace", "waiting", "waiting_reason"}.isdisjoint(ended)
 
 
 def test_a_worker_that_is_asked_to_stop_does_not_wait_for_its_grant() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
 from handlers.jobs.execution.stopping import Worker
-from handlers.jobs.execution.turns import MAX_PUT_OFF, PUT_OFF, waiters_of
+from handlers.jobs.execution.turns import AT_ONCE, MAX_PUT_OFF, PUT_OFF, waiters_of
 from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.waiting import wait_now
@@ -18,6 +18,7 @@ from handlers.jobs.transitions.shares import charge_share, read_share
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.job import Lane, Waiting
 from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.messages import read_pointer
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import SECOND, ms
 from handlers.jobs.words.turns import OVERDUE, Share
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from handlers.jobs.words.job import Job
     from handlers.jobs.words.operation import Record
+    from handlers.jobs.words.ports import Delivery
     from handlers.jobs.words.writes import Item, Key
 
 SLICE: Final = 5
@@ -201,6 +203,7 @@ def test_a_short_job_in_a_full_lane_is_charged_too(world: MemoryWorld) -> None:
     ids = fill(world, 2 * CHUNK)
     new_job(world, ids[:CHUNK], "a")
     new_job(world, ids[CHUNK:], "b")
+    world.runtime.sleep(AT_ONCE)
     run_next(world, Lane.BULK)
     assert read_share(world, TENANT).used > 0
     charged = read_share(world, TENANT)
@@ -225,6 +228,7 @@ def ahead(world: MemoryWorld) -> Job:
     of_another(world, job, "other")
     used = Share(SLICE * SECOND, world.runtime.now())
     execute(world, charge_share(TENANT, Share(), used))
+    world.runtime.sleep(AT_ONCE)
     return job
 
 
@@ -260,6 +264,35 @@ def test_an_overdue_job_is_not_put_off(world: MemoryWorld, ahead: Job) -> None:
     world.runtime.sleep(ms(OVERDUE * SLICE))
     run_next(world, Lane.BULK)
     assert now(world, ahead).state is State.SUCCEEDED
+
+
+def test_a_new_job_that_meets_a_free_slot_looks_at_nobody(
+    world: MemoryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = new_job(world, fill(world, CHUNK))
+    of_another(world, job, "other")
+    asked = calls(world, monkeypatch)
+    run_next(world, Lane.BULK)
+    assert asked == []
+    assert now(world, job).state is State.SUCCEEDED
+
+
+def test_a_job_that_gave_way_looks_though_its_fresh_message_comes_at_once(
+    world: MemoryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = fill(world, 21 * CHUNK)
+    long = new_job(world, ids[: 20 * CHUNK], "long")
+    new_job(world, ids[20 * CHUNK :], "other")
+    run_next(world, Lane.BULK)
+    assert now(world, long).waiting_reason is Waiting.SLICE
+    asked = calls(world, monkeypatch)
+    deliveries = {read_pointer(each.body).job_id: each for each in _received(world)}
+    on_message(world, deliveries[long.id], Worker("w"))
+    assert asked[0].endswith("#bulk")
+
+
+def _received(world: MemoryWorld) -> Sequence[Delivery]:
+    return world.queues[Lane.BULK].receive(10, 0)
 
 
 def test_a_small_job_looks_at_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
