@@ -177,6 +177,7 @@ class Charts:
             Metric.DISPATCHES_RECOVERED,
             Metric.JOBS_REDISPATCHED,
             Metric.EFFECTS_PARKED,
+            Metric.EFFECTS_REFUSED,
             Metric.EVENTS_PARKED,
         )
         failed = [

@@ -84,6 +84,11 @@ class Monitoring(Construct):
                 self._measure(Metric.EFFECTS_PARKED, lane, "Sum"),
             )
             self._alarm(
+                f"{lane.capitalize()}EffectsRefused",
+                "A sink refused records for good: the log effect_refused has the reason.",
+                self._measure(Metric.EFFECTS_REFUSED, lane, "Sum"),
+            )
+            self._alarm(
                 f"{lane.capitalize()}EffectAge",
                 "Recovery runs open effects later than it should.",
                 self._measure(Metric.EFFECT_AGE, lane, "Maximum"),

@@ -40,10 +40,18 @@ VERSIONED: Final = "external_gte"
 RETRY_AFTER: Final = "retry_after"
 """The key of the error's info under which ``search_client`` puts a refused request's header."""
 
+FOR_GOOD: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
+"""Refusals of one document. Every other one speaks of the index, the permissions or the moment,
+and is sent again: an operator or time can mend that."""
 NOT_THE_RECORDS: Final = frozenset(
-    {"index_not_found_exception", "cluster_block_exception", "security_exception"}
+    {
+        "cluster_block_exception",
+        "index_closed_exception",
+        "index_not_found_exception",
+        "security_exception",
+    }
 )
-"""Refusals that are not about the record: it is sent again, until an operator mends the index."""
+"""Errors that speak of the index, whatever their status."""
 
 
 @dataclass(frozen=True)
@@ -153,14 +161,10 @@ class _Result:
             return
         if status == HTTPStatus.CONFLICT:
             self.newer.append(record_id)
-        elif (
-            status == HTTPStatus.TOO_MANY_REQUESTS
-            or status >= HTTPStatus.INTERNAL_SERVER_ERROR
-            or error.get("type") in NOT_THE_RECORDS
-        ):
-            self.again.add(record_id)
-        else:
+        elif status in FOR_GOOD and error.get("type") not in NOT_THE_RECORDS:
             self.refused[record_id] = _reason(status, error)
+        else:
+            self.again.add(record_id)
 
 
 def _options(how: object) -> dict[str, Any]:

@@ -33,8 +33,9 @@ READ_TIMEOUT: Final = 10.0
 TOTAL_TIMEOUT: Final = 12.0
 MAX_REPLY: Final = 2048
 """Bytes read of an answer; only its status counts."""
-AGAIN: Final = frozenset({408, 425, 429})
-"""Refusals that pass with time, as every 5xx does."""
+FOR_GOOD: Final = frozenset({400, 413, 422})
+"""Refusals of what was sent. Every other status but a 2xx speaks of the address, the secret or the
+moment, and an operator or time can mend that."""
 VERSION: Final = "v1"
 
 
@@ -77,8 +78,7 @@ class Webhook:
         if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
             return None
         why = f"answered {status}: {reply.text}"[:MAX_REASON].rstrip(": ")
-        refused = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
-        if refused and status not in AGAIN:
+        if status in FOR_GOOD:
             return why
         # A redirect, too: its target was not checked, and the signature is not for it.
         asked = retry_after_ms(reply.retry_after, self._runtime.now())

@@ -11,6 +11,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -20,11 +21,19 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from handlers.effects import webhook
+from handlers.effects.listeners import AddressListener
 from handlers.effects.webhook import MAX_REPLY, Webhook
+from handlers.jobs.effects.rows import replay_effect
+from handlers.jobs.effects.run import effect_of_item
 from handlers.jobs.words.effect import Batch, Projection
 from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.event import ADDRESS, NotTaken
+from handlers.jobs.words.states import State
 from handlers.testing.runtime import START, ManualRuntime
+from tests.support.jobs import now
+from tests.support.listeners import event
 from tests.support.receiver import Receiver, serving
+from tests.support.sinks import Index, a_world, recover, run_job
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +78,7 @@ def test_a_delivery_is_signed_and_has_the_chunks_key(receiver: Receiver) -> None
     assert first.headers["Fairlane-Signature"] == f"v1={mac}"
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 410, 422])
+@pytest.mark.parametrize("status", [400, 413, 422])
 def test_what_is_refused_is_refused_for_all_its_records(receiver: Receiver, status: int) -> None:
     receiver.status, receiver.text = status, b"no\n such  thing"
     assert hook(receiver).deliver(BATCH).refused == {"a": f"answered {status}: no such thing"}
@@ -81,6 +90,51 @@ def test_what_may_pass_is_tried_again_when_asked(receiver: Receiver, status: int
     with pytest.raises(Transient) as raised:
         hook(receiver).deliver(BATCH)
     assert raised.value.retry_after_ms == 9000
+
+
+def test_c100_what_is_not_said_of_the_records_refuses_none(receiver: Receiver) -> None:
+    """Said of the address or the secret, such as 401 and 404, or of the moment."""
+    receiver.text = b"go away"
+    of_the_records = {400, 413, 422}
+    without_a_body = {304}
+    for status in sorted(set(range(300, 600)) - of_the_records - without_a_body):
+        receiver.status = status
+        with pytest.raises(Transient, match=f"answered {status}"):
+            hook(receiver).deliver(BATCH)
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_c100_a_receiver_that_knows_us_again_gets_what_it_missed(
+    receiver: Receiver, status: int
+) -> None:
+    world = replace(a_world(Index(), max_effect_tries=3), sinks={"index": hook(receiver)})
+    receiver.status = status
+    job = run_job(world, 3)
+    recover(world, 10)
+    parked = now(world, job)
+    assert (parked.state, parked.effects_parked, parked.effects_refused) == (State.SETTLING, 1, 0)
+
+    receiver.status = 204
+    receiver.got.clear()
+    [row] = world.store.query_partition(f"JOB#{job.id}", sk_prefix="EFFECT#").found
+    replay_effect(world, effect_of_item(row.item))
+    recover(world, 1)
+    ended = now(world, job)
+    assert (ended.state, ended.effects_done, ended.effects_refused) == (State.SUCCEEDED, 1, 0)
+    [got] = receiver.got
+    assert [each["id"] for each in json.loads(got.body)["records"]] == ["r000", "r001", "r002"]
+
+
+@pytest.mark.parametrize(
+    ("status", "raised"), [(401, Transient), (404, Transient), (400, NotTaken)]
+)
+def test_c100_a_jobs_event_is_parked_at_once_only_when_it_is_refused_itself(
+    receiver: Receiver, status: int, raised: type[Exception]
+) -> None:
+    receiver.status = status
+    listener = AddressListener(lambda: SECRET, ManualRuntime(), loopback=True)
+    with pytest.raises(raised, match=f"answered {status}"):
+        listener.deliver_event(event(listener=ADDRESS, to=receiver.url))
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

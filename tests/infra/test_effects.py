@@ -86,8 +86,8 @@ def test_without_effects_there_is_no_such_endpoint(stack: Synthesised) -> None:
 
 
 @pytest.mark.parametrize("lane", ["small", "bulk"])
-@pytest.mark.parametrize("what", ["EffectsParked", "EventsParked"])
-def test_what_is_parked_raises_an_alarm_in_both_lanes(
+@pytest.mark.parametrize("what", ["EffectsParked", "EffectsRefused", "EventsParked"])
+def test_what_is_parked_or_refused_raises_an_alarm_in_both_lanes(
     stack: Synthesised, what: str, lane: str
 ) -> None:
     alarm = stack.properties("CloudWatch::Alarm", f"{lane.capitalize()}{what}")

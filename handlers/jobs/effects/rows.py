@@ -54,6 +54,8 @@ def record_run(world: World, effect: Effect, ran: EffectRun, lane: Lane) -> bool
         # Another run of the same effect was faster.
         world.telemetry.log("effect_overtaken", job_id=effect.job_id, position=effect.position)
         return False
+    if ran.refused:
+        _tell_refused(world, effect, ran, lane)
     if ran.error:
         world.telemetry.log(
             "effect_failed",
@@ -272,6 +274,22 @@ def _refused(world: World, effect: Effect, ran: EffectRun) -> dict[str, Write]:
     expires = world.timing.row_ends(world.runtime.now())
     key = control_table.refused_key(effect.job_id, effect.position, effect.tries)
     return {REFUSED: Put(key, {"refused": listed, "expires_at_seconds": expires})}
+
+
+def _tell_refused(world: World, effect: Effect, ran: EffectRun, lane: Lane) -> None:
+    number = len(ran.refused)
+    world.telemetry.count(Metric.EFFECTS_REFUSED, number, lane=lane, operation=effect.operation)
+    sink, record_id, why = ran.refused[0]
+    world.telemetry.log(
+        "effect_refused",
+        job_id=effect.job_id,
+        tenant=effect.tenant,
+        position=effect.position,
+        number=number,
+        sink=sink,
+        record_id=record_id,
+        why=why,
+    )
 
 
 def _measure_end(world: World, job: Job) -> None:

@@ -46,6 +46,8 @@ class Metric(StrEnum):
     """ms the oldest unsent dispatch is past due."""
     EFFECTS_DONE = "EffectsDone"
     EFFECTS_PARKED = "EffectsParked"
+    EFFECTS_REFUSED = "EffectsRefused"
+    """Records that a sink refused for good."""
     EFFECT_AGE = "EffectAge"
     """ms an effect that recovery runs is past due."""
     EVENTS_PARKED = "EventsParked"

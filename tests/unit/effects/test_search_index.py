@@ -123,6 +123,7 @@ def test_deleting_what_is_not_there_is_done() -> None:
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
+        (400, "index_closed_exception"),
         (404, "index_not_found_exception"),
         (403, "cluster_block_exception"),
         (403, "security_exception"),
@@ -137,6 +138,14 @@ def test_what_is_the_index_own_trouble_is_no_records_fault(
     error = {"type": kind, "reason": "not now"}
     delivered = sink_over(statuses({"a": status}, a=error)).deliver(batch(record))
     assert (set(delivered.again), dict(delivered.refused)) == ({"a"}, {})
+
+
+@pytest.mark.parametrize("record", [there("a"), gone("a")])
+def test_c100_an_item_is_refused_only_for_what_it_holds(record: Projection) -> None:
+    error = {"type": "anything", "reason": "not now"}
+    for status in sorted(set(range(400, 600)) - {400, 409, 413}):
+        delivered = sink_over(statuses({"a": status}, a=error)).deliver(batch(record))
+        assert (set(delivered.again), dict(delivered.refused)) == ({"a"}, {}), status
 
 
 def test_why_a_document_does_not_fit_is_told() -> None:

@@ -13,6 +13,7 @@ from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle.submit import Created, submit
 from handlers.jobs.selection.request import accept, parse
 from handlers.jobs.words.job import EndReason, Job, Lane, Waiting
+from handlers.jobs.words.metrics import Metric
 from handlers.jobs.words.states import State
 from tests.support.jobs import TENANT, now
 from tests.support.sinks import Index, a_world, recover, run_job
@@ -41,6 +42,14 @@ def test_records_refused_for_good_are_listed_and_their_neighbours_done() -> None
     assert len(index.documents) == 11
     [row] = world.store.query_partition(f"JOB#{job.id}", sk_prefix="REFUSED#").found
     assert row.item["refused"] == [{"sink": "index", "id": "r003", "reason": "refused"}]
+
+
+def test_c100_what_is_refused_for_good_is_counted_for_the_alarm() -> None:
+    world = a_world(Index(refuses=frozenset({"r001", "r003"})))
+    run_job(world, 12)
+    assert world.telemetry.total(Metric.EFFECTS_REFUSED) == 2
+    [line] = [line for line in world.telemetry.lines if line.action == "effect_refused"]
+    assert [line.fields[name] for name in ("record_id", "why", "number")] == ["r001", "refused", 2]
 
 
 def test_an_effect_tried_too_often_is_parked_and_replayed_when_asked() -> None:
