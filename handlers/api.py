@@ -199,9 +199,9 @@ def _done(act: Act, tenant: str, job_id: str) -> Response[str]:
     done = act(_world(), tenant, job_id)
     match done:
         case Job():
-            view = job_view(done, _world().runtime.now())
-            headers = {"Location": location(done.id)}
-            return answer(HTTPStatus.ACCEPTED, view, _request_id(), headers)
+            return _shown(HTTPStatus.ACCEPTED, done)
+        case control.Unchanged(job):
+            return _shown(HTTPStatus.OK, job)
         case control.NoSuchJob():
             raise _no_job()
         case Busy():
@@ -215,6 +215,11 @@ def _done(act: Act, tenant: str, job_id: str) -> Response[str]:
                 f"the job is {job.state}: {why}",
                 more={"state": job.state.value},
             )
+
+
+def _shown(status: HTTPStatus, job: Job) -> Response[str]:
+    view = job_view(job, _world().runtime.now())
+    return answer(status, view, _request_id(), {"Location": location(job.id)})
 
 
 def _job(job_id: str) -> Job:

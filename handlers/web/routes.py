@@ -206,7 +206,7 @@ ROUTES: Final = (
             f"/v1/jobs/{{job_id}}/{verb}",
             summary,
             Scope.WRITE,
-            {ACCEPTED: schemas.JobAnswer},
+            {ACCEPTED: schemas.JobAnswer, OK: schemas.JobAnswer},
             problems=(CONFLICT,),
             headers=("Location",),
             name=name,
@@ -223,7 +223,7 @@ ROUTES: Final = (
         "/v1/jobs/{job_id}/retry",
         "Run a failed job again, or create a job over its failed records",
         Scope.WRITE,
-        {ACCEPTED: schemas.JobAnswer},
+        {ACCEPTED: schemas.JobAnswer, OK: schemas.JobAnswer},
         problems=(CONFLICT, UNPROCESSABLE),
         parameters=(
             Parameter(

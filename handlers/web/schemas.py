@@ -60,7 +60,10 @@ class Progress(BaseModel):
 class Effects(BaseModel):
     """How far the job's changes have reached the search index, the webhook and the event bus."""
 
-    open: Count = Field(description="Chunks that still have to be sent.")
+    open: Count = Field(
+        description="Chunks that still have to be sent. A cancelled or failed job can have some: "
+        "what it changed before it ended is sent all the same."
+    )
     done: Count = Field(description="Chunks that have been sent.")
     parked: Count = Field(description="Chunks that were given up until a replay.")
     refused: Count = Field(description="Records that a sink refused for good.")

@@ -144,6 +144,16 @@ def test_with_a_key_a_submission_is_sent_again_whatever_became_of_it(
     assert [headers["idempotency-key"] for _, _, headers, _ in api.asked] == ["k", "k"]
 
 
+@pytest.mark.parametrize("first", [NO_REPLY, UNSETTLED])
+@pytest.mark.parametrize("verb", ["cancel", "pause"])
+def test_c93_a_stop_whose_answer_was_lost_is_asked_for_again(
+    api: Api, client: Client, verb: str, first: tuple[int, str]
+) -> None:
+    api.answers += [first, OK]
+    assert getattr(client, verb)("j1").id == "j1"
+    assert [path for _, path, _, _ in api.asked] == [f"/stage/v1/jobs/j1/{verb}"] * 2
+
+
 @pytest.mark.parametrize("answer", [UNSETTLED, (503, "<html>"), (504, "{}"), (500, "{}")])
 def test_what_may_have_been_done_is_the_callers_to_judge(
     api: Api, client: Client, answer: tuple[int, str]

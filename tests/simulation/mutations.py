@@ -24,6 +24,7 @@ from handlers.jobs.transitions.chunk_commit import commit_chunk
 from handlers.jobs.transitions.conditions import JOB, LEASE, job_as_read
 from handlers.jobs.transitions.enqueue import admit_job, create_job
 from handlers.jobs.transitions.finish import finish_job
+from handlers.jobs.transitions.pause import request_stop
 from handlers.jobs.transitions.quotas import SLOTS
 from handlers.jobs.transitions.release import Release, release_attempt
 from handlers.jobs.transitions.takeover import OLD_JOB, take_over
@@ -111,6 +112,11 @@ def no_position_check_in_the_chunk_commit() -> AbstractContextManager[object]:
 @mutation
 def no_state_check_in_the_chunk_commit() -> AbstractContextManager[object]:
     return rewriting(commit_chunk, lambda w: without(w, JOB, "state"))
+
+
+@mutation
+def no_state_check_when_a_client_asks_to_stop() -> AbstractContextManager[object]:
+    return rewriting(request_stop, lambda w: without(w, JOB, "state"))
 
 
 @mutation

@@ -30,6 +30,7 @@ FOUND_BY: Final[dict[str, int]] = {
     "no fence check in the chunk commit": 166,
     "no position check in the chunk commit": 69,
     "no state check in the chunk commit": 8,
+    "no state check when a client asks to stop": 62,
     "slots are taken beyond the limit": 15,
     "stopping the heartbeat does not wait": 10,
 }

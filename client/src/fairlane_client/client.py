@@ -174,10 +174,10 @@ class Client:
                 return
 
     def cancel(self, job_id: str) -> JobView:
-        return self._control(job_id, "cancel")
+        return self._control(job_id, "cancel", repeatable=True)
 
     def pause(self, job_id: str) -> JobView:
-        return self._control(job_id, "pause")
+        return self._control(job_id, "pause", repeatable=True)
 
     def resume(self, job_id: str) -> JobView:
         return self._control(job_id, "resume")

@@ -43,8 +43,17 @@ class NoSuchJob:
     """The tenant has no such job."""
 
 
-Answer = Job | NotPossible | NoSuchJob | Busy | TooMany
-"""The job as it is after the request, or why it was refused."""
+@dataclass(frozen=True)
+class Unchanged:
+    """The job is already what the request would make of it: a client repeats a verb, perhaps after
+    a lost answer. Nothing was written."""
+
+    job: Job
+
+
+Answer = Job | Unchanged | NotPossible | NoSuchJob | Busy | TooMany
+"""The job as it is after the request, or why it was refused. A plain job was changed, or will be
+at its next chunk boundary."""
 
 
 def cancel(world: World, tenant: str, job_id: str) -> Answer:
@@ -93,12 +102,12 @@ def _cancel(world: World, job: Job) -> Answer:
     match job.state:
         case State.QUEUED | State.PAUSED:
             return end_job(world, job, Ending(State.CANCELLED))
-        case State.RUNNING:
+        case State.RUNNING | State.PAUSING:
             return _ask(world, job, State.CANCELLING)
         case State.CANCELLING:
             return job
-        case State.PAUSING:
-            return NotPossible(job, "wait until it is PAUSED, then cancel it")
+        case State.CANCELLED:
+            return Unchanged(job)
         case State.SETTLING:
             return NotPossible(job, "its records are done; only effects are still open")
         case _:
@@ -111,8 +120,10 @@ def _pause(world: World, job: Job) -> Answer:
             return pause_job(world, job)
         case State.RUNNING:
             return _ask(world, job, State.PAUSING)
-        case State.PAUSING | State.PAUSED:
+        case State.PAUSING:
             return job
+        case State.PAUSED:
+            return Unchanged(job)
         case State.CANCELLING:
             return NotPossible(job, "it is being cancelled")
         case State.SETTLING:
@@ -126,7 +137,7 @@ def _resume(world: World, job: Job) -> Answer:
         case State.PAUSED:
             return _requeue(world, job, None)
         case State.QUEUED | State.RUNNING:
-            return job
+            return Unchanged(job)
         case State.PAUSING:
             return NotPossible(job, "wait until it is PAUSED, then resume it")
         case _:
@@ -134,6 +145,8 @@ def _resume(world: World, job: Job) -> Answer:
 
 
 def _retry(world: World, job: Job) -> Answer:
+    if job.state in {State.QUEUED, State.RUNNING}:
+        return Unchanged(job)
     if job.state is not State.FAILED:
         return NotPossible(job, "only a failed job can be retried")
     if job.retried_by is not None:

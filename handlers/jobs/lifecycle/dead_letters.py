@@ -138,6 +138,8 @@ def _retry(world: World, job: Job) -> Redriven:
     match answer:
         case Job():
             return Redriven(Fate.RETRIED, "the job had failed and will run again")
+        case control.Unchanged():
+            return Redriven(Fate.RETRIED, "another request has retried the job meanwhile")
         case Busy():
             return Redriven(Fate.REFUSED, f"job {answer.job_id} holds its subject")
         case TooMany(limit):

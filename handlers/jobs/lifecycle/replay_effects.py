@@ -47,7 +47,9 @@ def replay_effects(world: World, tenant: str, job_id: str) -> Answer:
         if each.effect.parked:
             replayed += replay_one(world, each.effect)
     if not replayed:
-        return control.NotPossible(job, "none of its effects is parked")
+        if job.effects_open or job.effects_done:
+            return control.Unchanged(job)
+        return control.NotPossible(job, "it has no effects to replay")
     return control.find(world, tenant, job_id) or control.NoSuchJob()
 
 

@@ -16,7 +16,7 @@ from ..storage.transaction import retry_transient
 from ..transitions.enqueue import first_fence
 from ..words.job import Job, Traversal
 from ..words.states import State
-from .control import NoSuchJob, NotPossible, find
+from .control import NoSuchJob, NotPossible, Unchanged, find
 from .submit import Created, submit_prepared
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ def retry_failed(world: World, tenant: str, job_id: str, out_of_time: Callable[[
         return NoSuchJob()
     if old.retried_by is not None:
         made = find(world, tenant, old.retried_by)
-        return made or NotPossible(
+        if made is not None:
+            return Unchanged(made)
+        return NotPossible(
             old, "an earlier request has already created a job over its failed records"
         )
     if (why := _why_not(old)) is not None:

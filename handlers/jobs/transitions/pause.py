@@ -56,7 +56,10 @@ def _gives_back(job: Job) -> int:
 
 
 def request_stop(world: World, job: Job, state: State) -> Transition:
-    """RUNNING to CANCELLING or PAUSING; the worker sees it at its next chunk boundary."""
+    """RUNNING to CANCELLING or PAUSING, or PAUSING to CANCELLING; the worker sees it at its next
+    chunk boundary.
+
+    Closes: cancelling a job that its worker has paused meanwhile, which no worker would hear."""
     after = job.model_copy(update={"state": state})
     update = job_update(world, job, after, when=job_as_read(job))
     asked = job_is(job.id, lambda now: now.state is state and now.fence == job.fence)

@@ -46,6 +46,7 @@ EDGES: Final[dict[tuple[State, State], str]] = {
     (State.RUNNING, State.QUEUED): "p: the attempt let go: retry, hand-over, promotion or stop",
     (State.QUEUED, State.FAILED): "q: unreadable, superseded or out of attempts before it began",
     (State.FAILED, State.QUEUED): "r: a client retries it",
+    (State.PAUSING, State.CANCELLING): "s: a client cancels it while it is being paused",
 }
 
 

@@ -12,6 +12,7 @@ import pytest
 from fairlane_client import Client, ClientError, JobView, NotDownloaded, StillRunning, Unreachable
 from fairlane_client.cli import INTERRUPTED
 from fairlane_client.commands.exits import Exit
+from fairlane_client.commands.showing import ending
 from fairlane_client.problems import problem_of
 from tests.support.commands import BASE, invoke
 from tests.support.views import job_view
@@ -72,6 +73,26 @@ def test_the_end_of_a_job_is_a_status_and_a_line(
         result = invoke(*arguments, *json_)
         assert result.exit_code == status
         assert result.stderr.splitlines()[-1] == line
+
+
+@pytest.mark.parametrize(
+    ("effects", "said"),
+    [
+        ({"open": 1, "parked": 0}, "; the changes of 1 chunk have not reached all sinks yet"),
+        (
+            {"open": 2, "parked": 3},
+            "; the changes of 5 chunks have not reached all sinks yet (3 parked until a replay)",
+        ),
+        ({"open": 0, "parked": 0}, ""),
+    ],
+)
+def test_c93_the_last_line_says_what_sinks_have_still_to_hear(
+    effects: dict[str, int], said: str
+) -> None:
+    job = job_view(
+        state="CANCELLED", succeeded=4, total=9, effects={"done": 7, "refused": 0} | effects
+    )
+    assert ending(job) == "CANCELLED: 4 of 9 records changed" + said
 
 
 @pytest.mark.parametrize(

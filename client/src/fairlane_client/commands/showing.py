@@ -90,4 +90,13 @@ def ending(job: JobView) -> str:
         if count
     ]
     more = f"; `fairlane jobs items {job.id}` lists them" if len(counts) > 1 else ""
-    return f"{job.state}{why}: {', '.join(counts)}{more}"
+    return f"{job.state}{why}: {', '.join(counts)}{more}{_on_their_way(job)}"
+
+
+def _on_their_way(job: JobView) -> str:
+    """What sinks have still to hear of a job that has ended."""
+    if job.effects is None or not (left := job.effects.open + job.effects.parked):
+        return ""
+    chunks = "1 chunk" if left == 1 else f"{left} chunks"
+    parked = f" ({job.effects.parked} parked until a replay)" if job.effects.parked else ""
+    return f"; the changes of {chunks} have not reached all sinks yet{parked}"

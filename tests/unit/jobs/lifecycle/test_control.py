@@ -7,11 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from handlers.jobs.lifecycle import control
-from handlers.jobs.lifecycle.control import Answer, NoSuchJob, NotPossible
+from handlers.jobs.lifecycle.control import Answer, NoSuchJob, NotPossible, Unchanged
 from handlers.jobs.lifecycle.retry_failed import retry_failed
 from handlers.jobs.lifecycle.submit import Busy, Created
 from handlers.jobs.storage import control_table
 from handlers.jobs.transitions.attempt import begin_attempt
+from handlers.jobs.transitions.pause import pause_transaction
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.job import EndReason, Job, Lane, Traversal, Waiting
 from handlers.jobs.words.limits import Limits
@@ -32,14 +33,14 @@ Q, R, C, P, D = State.QUEUED, State.RUNNING, State.CANCELLING, State.PAUSING, St
 S, F, X, T = State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SETTLING
 # What each verb makes of each state; None is a refusal that changes nothing.
 TABLE: dict[State, dict[str, State | None]] = {
-    Q: {"cancel": X, "pause": D, "resume": Q, "retry": None},
-    R: {"cancel": C, "pause": P, "resume": R, "retry": None},
+    Q: {"cancel": X, "pause": D, "resume": Q, "retry": Q},
+    R: {"cancel": C, "pause": P, "resume": R, "retry": R},
     C: {"cancel": C, "pause": None, "resume": None, "retry": None},
-    P: {"cancel": None, "pause": P, "resume": None, "retry": None},
+    P: {"cancel": C, "pause": P, "resume": None, "retry": None},
     D: {"cancel": X, "pause": D, "resume": Q, "retry": None},
     T: {"cancel": None, "pause": None, "resume": None, "retry": None},
     S: {"cancel": None, "pause": None, "resume": None, "retry": None},
-    X: {"cancel": None, "pause": None, "resume": None, "retry": None},
+    X: {"cancel": X, "pause": None, "resume": None, "retry": None},
     F: {"cancel": None, "pause": None, "resume": None, "retry": Q},
 }
 
@@ -68,7 +69,7 @@ def job_in(world: MemoryWorld, state: State) -> Job:
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("state", TABLE)
-def test_what_a_verb_makes_of_a_state(state: State, verb: str) -> None:
+def test_c93_what_a_verb_makes_of_a_state(state: State, verb: str) -> None:
     world = memory_world(tick=1)
     job = job_in(world, state)
     before = world.store.snapshot(), world.queues[Lane.SMALL].snapshot()
@@ -78,6 +79,9 @@ def test_what_a_verb_makes_of_a_state(state: State, verb: str) -> None:
         assert isinstance(answer, NotPossible)
         assert answer.job.state is state
         assert answer.why
+    elif expected is state and state not in {C, P}:
+        # C93: what was asked for is done already.
+        assert answer == Unchanged(now(world, job))
     else:
         assert isinstance(answer, Job)
         assert answer.state is now(world, job).state is expected
@@ -125,6 +129,65 @@ def test_a_running_job_follows_at_its_next_chunk_boundary(verb: str) -> None:
         run_next(world, Lane.SMALL)
         assert now(world, job).succeeded == 40
         assert prices(world, ids) == {11}
+
+
+@pytest.mark.parametrize("verb", ["cancel", "pause"])
+@pytest.mark.parametrize("state", [S, F])
+def test_c93_a_stop_of_a_job_with_another_end_is_refused(state: State, verb: str) -> None:
+    """A repeat is accepted because the job is what was asked for; this one never will be."""
+    world = memory_world()
+    job = job_in(world, state)
+    answer = VERBS[verb](world, TENANT, job.id)
+    assert isinstance(answer, NotPossible)
+    assert answer.job == now(world, job)
+
+
+def test_c93_a_pausing_job_is_cancelled_at_the_same_chunk_boundary() -> None:
+    world = memory_world(limits=Limits(chunk_size=10))
+    ids = fill(world, 40)
+    job = new_job(world, ids)
+    looks = iter(range(100))
+    seen: list[State] = []
+
+    def ask_in_the_third_look() -> bool:
+        if next(looks) == 2:
+            for verb in ("pause", "cancel", "pause", "cancel"):
+                VERBS[verb](world, TENANT, job.id)
+                seen.append(now(world, job).state)
+        return False
+
+    run_next(world, Lane.SMALL, stopping=ask_in_the_third_look)
+    assert seen == [P, C, C, C]
+    after = now(world, job)
+    assert (after.state, after.position, after.has_slot) == (X, 20, False)
+    assert prices(world, ids[:20]) == {11}
+    assert prices(world, ids[20:]) == {10}
+    assert isinstance(create(world, ids), Created)
+
+
+def test_c93_a_cancel_that_meets_the_end_of_the_pause_cancels_the_paused_job() -> None:
+    """The worker pauses the job between the request's reading and writing."""
+    world = memory_world()
+    ids = fill(world, 3)
+    job = new_job(world, ids)
+
+    here, store = process(world)
+    asked = iter(range(100))
+    receipt = receive(world, Lane.SMALL).receipt
+    begun = begin_attempt(world, job, worker="w", receipt=receipt, expired=None)
+    world.store.transact(begun.transaction.action, list(begun.transaction.writes.values()))
+    control.pause(world, TENANT, job.id)
+    paused = pause_transaction(world, now(world, job)).transaction
+
+    def end_of_the_pause(action: str) -> None:
+        if action == "ask_cancelling" and next(asked) == 0:
+            world.store.transact(paused.action, list(paused.writes.values()))
+
+    store.before = end_of_the_pause
+    answer = control.cancel(here, TENANT, job.id)
+    assert isinstance(answer, Job)
+    assert answer.state is now(world, job).state is X
+    assert isinstance(create(world, ids), Created)
 
 
 @pytest.mark.parametrize("verb", ["pause", "cancel"])
@@ -185,6 +248,7 @@ def test_c67_a_retry_of_a_job_whose_subject_moved_on_touches_nothing() -> None:
         (State.QUEUED, "pause", "pause"),
         (State.RUNNING, "cancel", "ask_cancelling"),
         (State.RUNNING, "pause", "ask_pausing"),
+        (State.PAUSING, "cancel", "ask_cancelling"),
         (State.PAUSED, "resume", "requeue"),
         (State.FAILED, "retry", "requeue"),
     ],
@@ -233,7 +297,7 @@ def test_cancel_pause_resume_and_retry() -> None:
     assert isinstance(control.cancel(world, TENANT, job.id), Job)
     run_next(world, Lane.SMALL)
     assert now(world, job).state is State.CANCELLED
-    assert isinstance(control.cancel(world, TENANT, job.id), control.NotPossible)
+    assert control.cancel(world, TENANT, job.id) == Unchanged(now(world, job))
     assert prices(world, ids) == {10}
     assert isinstance(create(world, ids), Created)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from handlers.jobs.lifecycle import replay_effects as replaying
-from handlers.jobs.lifecycle.control import NoSuchJob, NotPossible
+from handlers.jobs.lifecycle.control import NoSuchJob, NotPossible, Unchanged
 from handlers.jobs.lifecycle.replay_effects import (
     open_effects_of_all,
     open_effects_of_job,
@@ -16,8 +16,9 @@ from handlers.jobs.lifecycle.replay_effects import (
 )
 from handlers.jobs.words.job import Job
 from handlers.jobs.words.states import State
+from handlers.testing.world import memory_world
 from handlers.web.views import effects
-from tests.support.jobs import TENANT, now
+from tests.support.jobs import TENANT, new_job, now
 from tests.support.sinks import Index, a_world, recover, run_job
 
 if TYPE_CHECKING:
@@ -76,14 +77,17 @@ def test_one_call_puts_back_a_bounded_number(monkeypatch: pytest.MonkeyPatch) ->
     assert second.effects_parked == 0
 
 
-def test_nothing_parked_is_said_and_other_tenants_have_no_such_job() -> None:
+def test_c93_nothing_parked_is_said_and_other_tenants_have_no_such_job() -> None:
     world, _, job = parked()
     assert isinstance(replay_effects(world, "another", job.id), NoSuchJob)
     assert isinstance(replay_effects(world, TENANT, "0" * 32), NoSuchJob)
     assert isinstance(replay_effects(world, TENANT, job.id), Job)
-    refused = replay_effects(world, TENANT, job.id)
+    # C93: a repeat finds nothing parked, and says what the job is.
+    assert replay_effects(world, TENANT, job.id) == Unchanged(now(world, job))
+    silent = memory_world()
+    refused = replay_effects(silent, TENANT, new_job(silent, ["a"]).id)
     assert isinstance(refused, NotPossible)
-    assert refused.why == "none of its effects is parked"
+    assert refused.why == "it has no effects to replay"
 
 
 def test_two_at_once_count_it_once() -> None:

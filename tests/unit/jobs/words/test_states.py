@@ -23,6 +23,7 @@ FAILED -> QUEUED
 """
 BEYOND_THE_PICTURE = {
     (State.RUNNING, State.RUNNING),  # the same job resumes after a crash
+    (State.PAUSING, State.CANCELLING),  # a cancel does not wait for the pause (C93)
     (State.QUEUED, State.FAILED),  # superseded, unreadable or out of attempts
 }
 
