@@ -156,10 +156,11 @@ def _deliver(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:
     have not changed.
 
     Raises Transient, also when the delivery took longer than ``FRESH``: an index may have forgotten
-    a deletion made since the records were read, and stored the deleted record again."""
+    a deletion made since the records were read, and stored the deleted record again. (A function
+    that was frozen in between has not sent yet, and does not.)"""
+    _still_fresh(world, read_at)
     delivered = sink.deliver(batch)
-    if world.runtime.now() - read_at > FRESH:
-        raise Transient("the records were read too long ago to be sent in order")
+    _still_fresh(world, read_at)
     unchanged = _unchanged(world, batch, delivered.newer) if delivered.newer else ()
     if not unchanged:
         # The records have changed since; the writer of that change has it delivered, too.
@@ -170,6 +171,11 @@ def _deliver(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:
         refused={**delivered.refused, **again.refused},
         retry_after_ms=max(delivered.retry_after_ms or 0, again.retry_after_ms or 0) or None,
     )
+
+
+def _still_fresh(world: World, read_at: int) -> None:
+    if world.runtime.now() - read_at > FRESH:
+        raise Transient("the records were read too long ago to be sent in order")
 
 
 def _unchanged(world: World, batch: Batch, ids: Iterable[str]) -> Sequence[Projection]:

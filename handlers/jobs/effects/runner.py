@@ -14,7 +14,7 @@ from .rows import record_done, record_run
 from .run import run_effect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ..words.effect import Effect
     from ..words.job import Lane
@@ -33,15 +33,29 @@ class EffectRunner:
     """One thread that runs effects in the order of their commits.
 
     What fails is left to recovery, and so is all that comes while a sink is failing: a sink that
-    is down must not hold the chunks up.
+    is down must not hold the chunks up. So is what would not end in time.
     """
 
-    def __init__(self, world: World, lane: Lane) -> None:
+    def __init__(
+        self,
+        world: World,
+        lane: Lane,
+        *,
+        ends_by: int | None = None,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """ends_by: when nothing may be in flight any more (ms); None: there is no such time.
+        stopping: whether the process was asked to end."""
         self._world = world
         self._lane = lane
+        self._ends_by = ends_by
+        self._stopping = stopping
+        self._slowest = 0
+        """ms of the slowest run so far."""
         self._waiting: deque[Effect] = deque()
         self._wake = world.runtime.event()
         self._task: Task | None = None
+        self._ended = world.runtime.event()
         self._closing = False
         self._failing_until = 0
         self._done: list[Effect] = []
@@ -50,31 +64,55 @@ class EffectRunner:
 
     def add(self, effect: Effect) -> None:
         """Run the effect soon; waits while too many are waiting, and leaves the effect to recovery
-        while a sink is failing."""
-        if self._failing:
+        while a sink is failing, or when there is no time for it."""
+        if self._leaves_out():
             return
         if self._task is None:
             name = f"effects-{effect.job_id}"
             self._task = self._world.runtime.spawn(name, self._run)
-        while len(self._waiting) >= MAX_WAITING and not self._failing:
+        while len(self._waiting) >= MAX_WAITING:
+            if self._leaves_out():
+                return
             self._world.runtime.sleep(LOOK)
         self._waiting.append(effect)
         self._wake.set()
 
     def stop(self, *, drain: bool) -> None:
-        """Returns when nothing is in flight. drain: run what is still waiting first."""
+        """Returns when nothing is in flight, or no time is left to wait for it. drain: run what is
+        still waiting first, as far as it ends in time."""
         if not drain:
             self._waiting.clear()
         self._closing = True
         self._wake.set()
-        if self._task is not None:
+        if self._task is None:
+            return
+        if self._ends_by is None:
             self._task.join()
+        elif not self._ended.wait(max(0, self._ends_by - self._world.runtime.now())):
+            # Its record is written on a condition, so it may still end beside the job's end.
+            self._world.telemetry.log("effect_outlives_attempt", lane=self._lane.value)
+
+    def _leaves_out(self) -> bool:
+        """Whether an effect is left to recovery instead of being run now."""
+        return self._failing or self._stopping() or not self._fits
+
+    @property
+    def _fits(self) -> bool:
+        """Whether one more run, as slow as the slowest so far, would end in time."""
+        ends_by = self._ends_by
+        return ends_by is None or self._world.runtime.now() + self._slowest <= ends_by
 
     @property
     def _failing(self) -> bool:
         return self._world.runtime.now() < self._failing_until
 
     def _run(self) -> None:
+        try:
+            self._run_all()
+        finally:
+            self._ended.set()
+
+    def _run_all(self) -> None:
         while True:
             self._wake = self._world.runtime.event()
             if self._waiting:
@@ -94,10 +132,10 @@ class EffectRunner:
         return bool(self._done) and self._world.runtime.now() - self._done_since > patience
 
     def _run_one(self, effect: Effect) -> None:
-        if self._failing:
+        if self._leaves_out():
             return
         with self._left_to_recovery(effect):
-            ran = run_effect(self._world, effect)
+            ran = self._timed(effect)
             if not ran.todo and not ran.refused:
                 if not self._done:
                     self._done_since = self._world.runtime.now()
@@ -112,6 +150,13 @@ class EffectRunner:
                 return
         pause = round(self._world.timing.effect_retry_base * 1000)
         self._failing_until = self._world.runtime.now() + pause
+
+    def _timed(self, effect: Effect) -> EffectRun:
+        began = self._world.runtime.now()
+        try:
+            return run_effect(self._world, effect)
+        finally:
+            self._slowest = max(self._slowest, self._world.runtime.now() - began)
 
     def _record(self) -> None:
         """Record the effects that are done."""

@@ -54,7 +54,10 @@ def run_attempt(world: World, begun: RunAttempt, delivery: Delivery, worker: Wor
     job = begun.job
     heart = Heartbeat(world, job, delivery)
     heart.start()
-    runner = EffectRunner(world, job.lane)
+    # Half of the reserve is for effects in flight, the other half for writing how it ended.
+    reserve = ms(world.timing.small_reserve)
+    ends_by = None if worker.deadline is None else worker.deadline - reserve // 2
+    runner = EffectRunner(world, job.lane, ends_by=ends_by, stopping=worker.stopping)
     turn = Turn(world, job, contended=begun.contended)
     attempt = _Attempt(world, delivery, worker, heart, runner, turn, start=job.position)
     try:
