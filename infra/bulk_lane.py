@@ -13,7 +13,7 @@ from aws_cdk import aws_ecs as ecs
 from constructs import Construct
 
 from .acknowledge import acknowledge, acknowledge_payload_objects
-from .bundling import INSIDE, image_context
+from .bundling import image_context
 from .functions import log_group, powertools_env
 from .grants import allow, allow_work
 from .lane import Lane
@@ -24,7 +24,7 @@ from .settings import DeploySettings
 from .storage import Storage
 
 SCRATCH: Final = "scratch"
-COMMAND: Final = ("python", "-m", f"{INSIDE}handlers.bulk_worker")
+COMMAND: Final = ("python", "-m", "handlers.bulk_worker")
 
 _PLATFORMS: Final = {
     "arm64": (ecs.CpuArchitecture.ARM64, assets.Platform.LINUX_ARM64),
@@ -112,7 +112,7 @@ class BulkLane(Construct):
             health_check=ecs.HealthCheck(
                 # Refused receives, missing rights and hung starts: a deployment of such tasks trips
                 # the circuit breaker, and a running one is replaced.
-                command=["CMD", "python", "-m", f"{INSIDE}handlers.health"],
+                command=["CMD", "python", "-m", "handlers.health"],
                 interval=Duration.seconds(30),
                 timeout=Duration.seconds(10),
                 retries=3,

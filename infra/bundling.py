@@ -30,12 +30,16 @@ from constructs import Construct
 from .operations import OwnOperations, staged
 from .settings import DeploySettings
 
-INSIDE: Final = __name__.rpartition("infra")[0]
-"""The package that the distribution's modules are in: none in a checkout."""
 ROOT: Final = Path(__file__).parent.parent
-LOCK: Final = ROOT / "requirements" / "lambda.txt"
+"""What the packages lie in: a checkout, or an environment that has the wheel."""
+CHECKOUT: Final = (ROOT / "app.py").is_file() and (ROOT / "pyproject.toml").is_file()
+SHIPPED_FILES: Final = Path(__file__).parent / "shipped"
+"""In the wheel copies; in a checkout links to where the files are at home."""
+DOCKERFILE: Final = SHIPPED_FILES / "Dockerfile"
+LOCK: Final = SHIPPED_FILES / "lambda.txt"
 PUBLIC: Final = ("__init__.py", "lease.py", "operations.py")
 """Of the package ``fairlane``: what operations and workers import."""
+CODE: Final = ("handlers", *(f"fairlane/{name}" for name in PUBLIC))
 
 SHIPPED: Final = [
     *("/*", "!/handlers", "/handlers/testing", "!/fairlane", "/fairlane/*"),
@@ -63,30 +67,22 @@ def runtime(settings: DeploySettings) -> lambda_.Runtime:
 
 def handlers_code(own: OwnOperations | None = None) -> lambda_.Code:
     """The functions' code. Without own operations, a checkout is packed as it stands."""
-    if own is None and not INSIDE:
+    if own is None and CHECKOUT:
         return lambda_.Code.from_asset(str(ROOT), exclude=SHIPPED, ignore_mode=IgnoreMode.GIT)
-    return lambda_.Code.from_asset(str(staged(_base(), _code(), own)))
+    return lambda_.Code.from_asset(str(staged(ROOT, CODE, own)))
 
 
 def image_context(own: OwnOperations | None = None) -> Path:
     """The folder that the worker's image is built in, with its Dockerfile."""
-    if own is None and not INSIDE:
+    if own is None and CHECKOUT:
         return ROOT
-    stage = staged(_base(), _code(), own)
+    stage = staged(ROOT, CODE, own)
     (stage / "requirements").mkdir()
-    for name in ("Dockerfile", f"requirements/{LOCK.name}"):
-        shutil.copyfile(ROOT / name, stage / name)
+    shutil.copyfile(DOCKERFILE, stage / DOCKERFILE.name)
+    shutil.copyfile(LOCK, stage / "requirements" / LOCK.name)
     if own is not None and own.requirements:
         _write_requirements(stage / "requirements", own.requirements)
     return stage
-
-
-def _base() -> Path:
-    return ROOT.parent if INSIDE else ROOT
-
-
-def _code() -> list[str]:
-    return [f"{INSIDE.replace('.', '/')}handlers", *(f"fairlane/{name}" for name in PUBLIC)]
 
 
 def _write_requirements(folder: Path, requirements: str) -> None:

@@ -13,7 +13,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from .acknowledge import acknowledge
-from .bundling import INSIDE, architecture, runtime
+from .bundling import architecture, runtime
 from .grants import allow
 from .network import own_place
 from .settings import DeploySettings
@@ -85,7 +85,7 @@ class Functions:
             "Function",
             description=description,
             code=self.code,
-            handler=f"{INSIDE}handlers.{entrypoint}.handler",
+            handler=f"handlers.{entrypoint}.handler",
             runtime=runtime(self.settings),
             architecture=architecture(self.settings),
             layers=list(self.layers),

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
 ROOT: Final = PROJECT / ".fairlane" / "synthesis"
-SOURCES: Final = ("app.py", "cdk.json", "fairlane", "infra", "requirements/lambda.txt")
+SOURCES: Final = ("app.py", "cdk.json", "fairlane", "infra")
 """What ``app.py`` reads, from the project's folder."""
 CODE: Final = "handlers"
 """What it packs, and reads some of."""

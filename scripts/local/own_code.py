@@ -16,7 +16,7 @@ def keep_own_code(assembly: Path, folder: Path) -> Path | None:
     to its end, whatever is deployed meanwhile.
     """
     for asset in sorted(assembly.glob("asset.*/")):
-        if not any((asset / place).is_dir() for place in ("handlers", "fairlane/handlers")):
+        if not (asset / "handlers").is_dir():
             continue
         own = [each for each in asset.iterdir() if each.is_dir() and each.name not in OURS]
         own = [each for each in own if each.name != "requirements"]

@@ -1,4 +1,4 @@
-"""One local stack for all tests of this folder: it takes seconds to start."""
+"""One local stack and one wheel for all tests of this folder: each takes seconds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from scripts.local.stack import LocalStack
+from tests.support.installed import Installed, wheel_of
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,3 +32,14 @@ def stack(stacks: Path) -> Iterator[LocalStack]:
     and leave it running."""
     with LocalStack("shared", root=stacks) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return wheel_of(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="session")
+def team(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installed:
+    """The environment of a team that uses Fairlane in a CDK app of its own."""
+    return Installed(tmp_path_factory.mktemp("team"), wheel, extra="[cdk]")

@@ -4,11 +4,6 @@ has nothing else. Packages come as ``make setup`` gets them, and mostly from wha
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
-import venv
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,14 +11,12 @@ from typing import Final
 
 import pytest
 
-from scripts.checks import tree
 from scripts.local import airports
 from scripts.local.stack import LocalStack
+from tests.support.installed import Installed, wheel_of
 
-ROOT: Final = Path(__file__).parents[2]
 TENANT: Final = "installed"
 IDS: Final = ("007", "07")
-CONTROLLED: Final = frozenset({"PATH", "HOME", "UV_CACHE_DIR", "SSL_CERT_FILE", "UV_INDEX_URL"})
 PYTHON: Final = """
 from decimal import Decimal
 from os import environ
@@ -40,64 +33,15 @@ with Client(environ["FAIRLANE_URL"], lambda: environ["FAIRLANE_TOKEN"]) as clien
 """
 
 
-class Installed:
-    """An environment with one wheel and what the wheel says it needs."""
-
-    def __init__(self, folder: Path, source: Path) -> None:
-        self.wheel = _wheel(folder, source)
-        self.bin = folder / "venv" / "bin"
-        self.folder = folder
-        venv.create(folder / "venv", with_pip=False)
-        uv = Path(sys.executable).parent / "uv"
-        lock = ROOT / "requirements" / "dev.txt"
-        where = ("--python", self.bin / "python", "--constraints", lock)
-        install = (uv, "pip", "install", "--quiet", *where, self.wheel)
-        subprocess.run(install, check=True, cwd=folder)
-
-    def run(
-        self,
-        *command: str,
-        status: int = 0,
-        env: Mapping[str, str] | None = None,
-    ) -> subprocess.CompletedProcess[str]:
-        """Away from the checkout and from its environment."""
-        kept = {name: os.environ[name] for name in CONTROLLED & set(os.environ)}
-        done = subprocess.run(
-            [self.bin / command[0], *command[1:]],
-            cwd=self.folder,
-            env={**kept, **(env or {})},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == status, done.stdout + done.stderr
-        return done
-
-    def has(self, module: str) -> bool:
-        program = f"import importlib.util as u; print(u.find_spec({module!r}) is not None)"
-        return self.run("python", "-c", program).stdout == "True\n"
-
-
-def _wheel(folder: Path, source: Path) -> Path:
-    """Of what git has, so that no earlier build is in it."""
-    copy = folder / "source"
-    for name in tree.tracked(ROOT):
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, copy / name)
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*build, "--wheel-dir", folder, copy / source], check=True)
-    [made] = folder.glob("*.whl")
-    return made
-
-
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    return Installed(tmp_path_factory.mktemp("client"), Path("client"))
+    folder = tmp_path_factory.mktemp("client")
+    return Installed(folder, wheel_of(folder, Path("client")))
 
 
 @pytest.fixture(scope="module")
-def backend(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    return Installed(tmp_path_factory.mktemp("backend"), Path())
+def backend(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installed:
+    return Installed(tmp_path_factory.mktemp("backend"), wheel)
 
 
 @pytest.fixture(scope="module")

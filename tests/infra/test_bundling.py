@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.bundling import LOCK, ROOT, Wheels, layer_hash
+from infra import bundling
+from infra.bundling import LOCK, ROOT, Wheels, image_context, layer_hash
 
 from .synthesis import Synthesised, app_and_stack, settings_of
 
@@ -81,3 +82,16 @@ def test_only_what_runs_is_shipped(tmp_path: Path) -> None:
         for file in sorted(image - rest)
         if not file.startswith("handlers/") or "testing/" in file or "__pycache__" in file
     ] == ["fairlane/__init__.py", "fairlane/lease.py", "fairlane/operations.py"]
+
+
+def test_an_installed_package_has_what_the_image_is_made_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """tests/e2e/test_first_app.py synthesises from the wheel itself."""
+    monkeypatch.setattr(bundling, "CHECKOUT", False)
+    context = image_context()
+    for name in ("Dockerfile", "requirements/lambda.txt"):
+        assert (context / name).read_bytes() == (ROOT / name).read_bytes()
+    files = {str(file.relative_to(context)) for file in context.rglob("*") if file.is_file()}
+    assert {"handlers/bulk_worker.py", "fairlane/operations.py"} <= files
+    assert not [file for file in files if file.startswith(("infra", "handlers/testing"))]

@@ -70,7 +70,7 @@ def project(tmp_path: Path) -> Path:
         "handlers/testing/double.py": "not packed",
         "handlers/text.py": 'TEXT = "as it was"',
         "infra/stack.py": "",
-        "requirements/lambda.txt": "boto3==1.0",
+        "infra/shipped/lambda.txt": "boto3==1.0",
     }.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -118,7 +118,7 @@ def change_context(project: Path) -> None:
 
 
 def change_lock(project: Path) -> None:
-    (project / "requirements/lambda.txt").write_text("boto3==1.1")
+    (project / "infra/shipped/lambda.txt").write_text("boto3==1.1")
 
 
 def add_a_file(project: Path) -> None:

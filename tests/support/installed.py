@@ -1,0 +1,71 @@
+"""Distributions as others have them: a wheel, in an environment that has no checkout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from scripts.checks import tree
+
+ROOT: Final = Path(__file__).parents[2]
+CONTROLLED: Final = frozenset({"PATH", "HOME", "UV_CACHE_DIR", "SSL_CERT_FILE", "UV_INDEX_URL"})
+
+
+class Installed:
+    """An environment with one wheel and what the wheel says it needs."""
+
+    def __init__(self, folder: Path, wheel: Path, *, extra: str = "") -> None:
+        """extra: of the wheel, such as ``[cdk]``. Versions are those of requirements/dev.txt."""
+        self.wheel = wheel
+        self.bin = folder / "venv" / "bin"
+        self.folder = folder
+        venv.create(folder / "venv", with_pip=False)
+        uv = Path(sys.executable).parent / "uv"
+        lock = ROOT / "requirements" / "dev.txt"
+        where = ("--python", self.bin / "python", "--constraints", lock)
+        install = (uv, "pip", "install", "--quiet", *where, f"{self.wheel}{extra}")
+        subprocess.run(install, check=True, cwd=folder)
+
+    def run(
+        self,
+        *command: str,
+        status: int = 0,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Away from the checkout and from its environment."""
+        kept = {name: os.environ[name] for name in CONTROLLED & set(os.environ)}
+        done = subprocess.run(
+            [self.bin / command[0], *command[1:]],
+            cwd=cwd or self.folder,
+            env={**kept, **(env or {})},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done
+
+    def has(self, module: str) -> bool:
+        program = f"import importlib.util as u; print(u.find_spec({module!r}) is not None)"
+        return self.run("python", "-c", program).stdout == "True\n"
+
+
+def wheel_of(folder: Path, source: Path = Path()) -> Path:
+    """The wheel of the project in ``source`` of the checkout, built in a new folder. Of what git
+    has, so that no earlier build is in it."""
+    copy = folder / "source"
+    for name in tree.tracked(ROOT):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, copy / name)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*build, "--wheel-dir", folder, copy / source], check=True)
+    shutil.rmtree(copy)
+    [made] = folder.glob("*.whl")
+    return made
