@@ -19,7 +19,7 @@ from .jobs.words.errors import Transient
 from .jobs.words.job import Job
 from .settings import CallerSettings
 from .web.caller import Callers, Scope
-from .web.create_job import Creation, OnConflict, SubjectBusy, TooManyJobs
+from .web.create_job import Creation, OnConflict, SubjectBusy, no_room
 from .web.problems import Problem, not_found, unavailable
 from .web.query import Query
 from .web.responses import answer, not_modified, raw
@@ -207,7 +207,7 @@ def _done(act: Act, tenant: str, job_id: str) -> Response[str]:
         case Busy():
             raise SubjectBusy(done)
         case TooMany():
-            raise TooManyJobs(done)
+            raise no_room(done)
         case control.NotPossible(job, why):
             raise Problem(
                 HTTPStatus.CONFLICT,

@@ -69,11 +69,26 @@ class TooManyJobs(Problem):
         super().__init__(
             HTTPStatus.TOO_MANY_REQUESTS,
             "too_many_jobs",
-            f"the tenant has {outcome.limit} active jobs and may not have more; a new job is "
-            "possible when one of them has ended",
+            f"{outcome.why}; a new job is possible when one of them has ended",
             retry_after=ROOM_RETRY,
             more={"limit": outcome.limit},
         )
+
+
+class TenantStopped(Problem):
+    """403: sending it again does not help before an operator has raised the limit."""
+
+    def __init__(self, outcome: TooMany) -> None:
+        super().__init__(
+            HTTPStatus.FORBIDDEN,
+            "tenant_stopped",
+            f"{outcome.why}; no job is started until an operator raises it",
+            more={"limit": outcome.limit},
+        )
+
+
+def no_room(outcome: TooMany) -> Problem:
+    return TenantStopped(outcome) if outcome.stopped else TooManyJobs(outcome)
 
 
 @dataclass(frozen=True)
@@ -137,7 +152,7 @@ class Creation:
         if isinstance(outcome, Busy):
             raise SubjectBusy(outcome)
         if isinstance(outcome, TooMany):
-            raise TooManyJobs(outcome)
+            raise no_room(outcome)
         return Made(self._view(outcome.job), outcome.replayed)
 
     def _view(self, job: Job) -> Answer:

@@ -26,6 +26,7 @@ Code = Literal[
     "subject_busy",
     "not_possible",
     "too_many_jobs",
+    "tenant_stopped",
     "in_progress",
     "too_large",
     "unprocessable",
@@ -86,8 +87,9 @@ class Wait(BaseModel):
     since: datetime = Field(description="When the job began to wait for this reason.")
     ahead: Annotated[int, Field(ge=0, le=1000)] | None = Field(
         default=None,
-        description="Jobs that start before it: of its tenant with tenant_limit, of its lane with "
-        "lane_busy and slice. 999 stands for 999 and more. Only GET /v1/jobs/{job_id} has it.",
+        description="Jobs that start before it: of its tenant with tenant_limit and "
+        "tenant_stopped, of its lane with lane_busy and slice. 999 stands for 999 and more. Only "
+        "GET /v1/jobs/{job_id} has it.",
     )
     expected_start: datetime | None = Field(
         default=None,
@@ -322,7 +324,9 @@ class ProblemAnswer(BaseModel):
         default=None, description="With not_possible: the state of the job."
     )
     limit: Count | None = Field(
-        default=None, description="With too_many_jobs: how many active jobs the tenant may have."
+        default=None,
+        description="With too_many_jobs and tenant_stopped: how many active jobs the tenant may "
+        "have.",
     )
     scope: str | None = Field(
         default=None, description="With insufficient_scope: the scope that the token lacks."

@@ -120,8 +120,8 @@ class Repairs:
         request = accept(body, world.operations, max_ids=world.limits.max_inline_ids)
         outcome = submit(world, self.tenant, request)
         if isinstance(outcome, TooMany):
-            why = f"the tenant has {outcome.limit} active jobs and may not have more"
-            raise LocalError(f"{why}; run --repair again when some have ended")
+            then = "when its limit is raised" if outcome.stopped else "when some have ended"
+            raise LocalError(f"{outcome.why}; run --repair again {then}")
         if isinstance(outcome, Busy):
             self.busy.append(outcome.job_id)
         else:

@@ -10,8 +10,15 @@ from rich.table import Table
 
 from fairlane_client.commands.output import console
 from handlers.jobs.lifecycle.admission import admit_held
+from handlers.jobs.lifecycle.stop_tenant import Stopped, pause_jobs
 from handlers.jobs.storage.rates import set_tenant_limit, tenant_limits
-from handlers.jobs.transitions.quotas import Use, set_most_active, set_slots, usage
+from handlers.jobs.transitions.quotas import (
+    Use,
+    known_tenant,
+    set_most_active,
+    set_slots,
+    usage,
+)
 from handlers.jobs.transitions.shares import read_share, set_weight
 from handlers.jobs.words.errors import FairlaneError
 from handlers.jobs.words.job import Lane
@@ -72,6 +79,12 @@ def set_(  # noqa: PLR0913  one for each option
     ] = None,
     records_per_second: RecordsPerSecond = None,
     write_units_per_second: UnitsPerSecond = None,
+    pause: Annotated[
+        bool, typer.Option("--pause", help="With a limit of 0: pause the jobs it is about, too.")
+    ] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="The tenant has not had a job yet: do not ask.")
+    ] = False,
     weight: Annotated[
         str | None,
         typer.Option(help=f"Its share of a full bulk lane, 1 to {MAX_WEIGHT}, {OR_DEFAULT}"),
@@ -84,7 +97,11 @@ def set_(  # noqa: PLR0913  one for each option
     hold for its running bulk jobs, too, within seconds.
 
     Jobs above a lower limit run on. A higher limit admits held jobs: the first ten at once, the
-    others by recovery within the next minutes."""
+    others by recovery within the next minutes.
+
+    A limit of 0 stops the tenant: with --small or --bulk its new jobs of the lane are held, with
+    --max-active they are refused (403 tenant_stopped). Jobs that have begun end, unless --pause
+    pauses them. A paused job goes on when its client resumes it."""
     _check(tenant)
     chosen = {Lane.SMALL: small, Lane.BULK: bulk}
     rates = rates_of(records_per_second, write_units_per_second)
@@ -94,11 +111,19 @@ def set_(  # noqa: PLR0913  one for each option
         )
     slots = {lane: _limit(f"--{lane}", text) for lane, text in chosen.items() if text is not None}
     most = None if max_active is None else _limit("--max-active", max_active)
-    share = None if weight is None else _limit("--weight", weight)
+    share = None if weight is None else _limit("--weight", weight, least=1)
     if share is not None and share > MAX_WEIGHT:
         raise typer.BadParameter(f"--weight {share} is more than {MAX_WEIGHT}")
+    stopped = set(Lane) if most == 0 else {lane for lane, limit in slots.items() if limit == 0}
+    if pause and not stopped:
+        raise typer.BadParameter("--pause goes with a limit of 0: without one, jobs start again")
     world = deployment(stack, name).world
     try:
+        if not new and not known_tenant(world, tenant):
+            raise typer.BadParameter(
+                f"--tenant {tenant!r} has never had a job or a limit here; nothing was set. If the "
+                "name is right, add --new"
+            )
         if max_active is not None:
             set_most_active(world, tenant, most)
         if weight is not None:
@@ -108,7 +133,8 @@ def set_(  # noqa: PLR0913  one for each option
         for lane, limit in slots.items():
             set_slots(world, tenant, lane, limit)
             admit_held(world, tenant, lane)
-        _print(world, tenant, as_json=as_json)
+        jobs = pause_jobs(world, tenant, stopped, held=most == 0) if pause else None
+        _print(world, tenant, as_json=as_json, jobs=jobs)
     except FairlaneError as error:
         raise LocalError(f"some of the limits could not be set: {error}") from error
 
@@ -118,15 +144,17 @@ def _check(tenant: str) -> None:
         raise typer.BadParameter(f"--tenant {problem}")
 
 
-def _limit(option: str, text: str) -> int | None:
+def _limit(option: str, text: str, *, least: int = 0) -> int | None:
     if text == DEFAULT:
         return None
-    if not (text.isascii() and text.isdigit()) or int(text) < 1:
-        raise typer.BadParameter(f"{option} {text!r} is not a number of at least 1, {OR_DEFAULT}")
+    if not (text.isascii() and text.isdigit()) or int(text) < least:
+        raise typer.BadParameter(
+            f"{option} {text!r} is not a number of at least {least}, {OR_DEFAULT}"
+        )
     return int(text)
 
 
-def _print(world: World, tenant: str, *, as_json: bool) -> None:
+def _print(world: World, tenant: str, *, as_json: bool, jobs: Stopped | None = None) -> None:
     seen = usage(world, tenant)
     lanes = {lane.value: _row(use) for lane, use in seen.lanes.items()}
     active = _row(seen.active)
@@ -140,6 +168,7 @@ def _print(world: World, tenant: str, *, as_json: bool) -> None:
             "active": active,
             "rates": rates,
             "weight": weight,
+            **({} if jobs is None else {"paused": jobs.paused, "not_paused": jobs.left}),
         }
         print(json.dumps(rows))
         return
@@ -150,6 +179,12 @@ def _print(world: World, tenant: str, *, as_json: bool) -> None:
     console().print(table)
     print_rates(rates)
     console().print(f"weight in a full bulk lane: {weight}")
+    if not known_tenant(world, tenant):
+        console().print("the tenant has never had a job here: is its name right?")
+    if jobs is not None:
+        console().print(f"{len(jobs.paused)} jobs are paused, or pause at their next chunk")
+        for job_id in jobs.left:
+            console().print(f"not paused: job {job_id}")
 
 
 def _row(use: Use) -> dict[str, Any]:

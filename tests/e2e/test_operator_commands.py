@@ -141,7 +141,8 @@ def test_a_tenant_gets_limits_of_its_own_and_held_jobs_go_on(
     shown = fairlane("tenants", "show", *of).stdout
     assert "the deployment's" in shown
     assert "its own" not in shown
-    fairlane("tenants", "set", *of, "--bulk", "1", "--max-active", "3")
+    assert "--new" in fairlane("tenants", "set", *of, "--bulk", "1", status=2).stderr
+    fairlane("tenants", "set", *of, "--new", "--bulk", "1", "--max-active", "3")
     first, second, third = (submit(stack, "limited", f"s{number}") for number in range(3))
     assert (waits(first), waits(second)) == (None, "tenant_limit")
     assert submit(stack, "limited", "s3")["code"] == "too_many_jobs"

@@ -45,6 +45,18 @@ def test_looking_at_a_job_that_is_not_held_costs_one_call(tight: Deployment) -> 
     assert calls == ["DynamoDB.GetItem"]
 
 
+def test_c119_a_stopped_tenant_is_told_so(tight: Deployment) -> None:
+    world = tight.world
+    set_slots(world, TENANT, Lane.SMALL, 0)
+    held = tight.created(["a"], "s0")
+    view = tight.call("GET", f"/v1/jobs/{held}").body
+    assert (view["waiting"]["reason"], view["queue_position"]) == ("tenant_stopped", 1)
+    set_most_active(world, TENANT, 0)
+    answer = tight.create(["a"], "s1")
+    assert (answer.status, answer.body["code"], answer.body["limit"]) == (403, "tenant_stopped", 0)
+    assert "retry-after" not in answer.headers
+
+
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k"}])
 def test_too_many_jobs(tight: Deployment, headers: dict[str, str]) -> None:
     for n in range(3):

@@ -91,7 +91,7 @@ class ApiProblem(ClientError):
 
     @property
     def limit(self) -> int | None:
-        """Of ``too_many_jobs``: the tenant's."""
+        """Of ``too_many_jobs`` and ``tenant_stopped``: the tenant's."""
         limit = self.body.get("limit")
         return limit if isinstance(limit, int) else None
 
@@ -161,6 +161,12 @@ class TooManyJobs(ApiProblem):
     """The tenant has as many active jobs as it may: ``limit``."""
 
     codes = ("too_many_jobs",)
+
+
+class TenantStopped(ApiProblem):
+    """An operator has stopped the tenant: none of its jobs is accepted until that is undone."""
+
+    codes = ("tenant_stopped",)
 
 
 class InProgress(ApiProblem):

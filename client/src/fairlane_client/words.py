@@ -50,6 +50,7 @@ class Waiting(StrEnum):
     """Why a job does not run."""
 
     TENANT_LIMIT = "tenant_limit"
+    TENANT_STOPPED = "tenant_stopped"
     LANE_BUSY = "lane_busy"
     SLICE = "slice"
     RETRY = "retry"

@@ -142,10 +142,8 @@ def _retry(world: World, job: Job) -> Redriven:
             return Redriven(Fate.RETRIED, "another request has retried the job meanwhile")
         case Busy():
             return Redriven(Fate.REFUSED, f"job {answer.job_id} holds its subject")
-        case TooMany(limit):
-            return Redriven(
-                Fate.REFUSED, f"the tenant has {limit} active jobs and may not have more"
-            )
+        case TooMany():
+            return Redriven(Fate.REFUSED, answer.why)
         case control.NotPossible(_, why):
             return Redriven(Fate.REFUSED, why)
         case control.NoSuchJob():

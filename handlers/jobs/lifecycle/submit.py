@@ -62,6 +62,17 @@ class TooMany:
 
     limit: int
 
+    @property
+    def stopped(self) -> bool:
+        """An operator lets the tenant have no jobs at all."""
+        return self.limit == 0
+
+    @property
+    def why(self) -> str:
+        if self.stopped:
+            return "an operator has stopped the tenant: its limit of active jobs is 0"
+        return f"the tenant has {self.limit} active jobs and may not have more"
+
 
 SubmitResult = Created | Busy | TooMany
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..storage import control_table
 from ..storage.control_table import read_lease
 from ..storage.transaction import retry_transient
-from ..transitions.quotas import MAX_PLACE, place_in_line
+from ..transitions.quotas import MAX_PLACE, lane_use, place_in_line
 from ..words.job import Job, Waiting
 from ..words.states import State
 from ..words.timing import ms
@@ -46,7 +46,9 @@ def wait_now(world: World, job: Job) -> Wait | None:
     Undecodable."""
     wait = wait_of(job)
     if job.held and wait is not None:
-        return replace(wait, ahead=place_in_line(world, job) - 1)
+        stopped = lane_use(world, job.tenant, job.lane).limit == 0
+        reason = Waiting.TENANT_STOPPED if stopped else wait.reason
+        return replace(wait, reason=reason, ahead=place_in_line(world, job) - 1)
     if job.state is State.QUEUED and job.waits_for_slot and wait is not None:
         return replace(wait, ahead=ahead_in_lane(world, job))
     if job.state is State.RUNNING:

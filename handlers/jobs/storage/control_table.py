@@ -53,16 +53,21 @@ def request_key(idempotency: str) -> Key:
     return Key(f"REQUEST#{idempotency}", "REQUEST")
 
 
+def tenant_items(tenant: str) -> str:
+    """The partition of what is kept for a tenant: its counts, limits and shares."""
+    return f"TENANT#{safe(tenant)}"
+
+
 def slots_key(tenant: str, lane: Lane) -> Key:
-    return Key(f"TENANT#{safe(tenant)}", f"SLOTS#{lane}")
+    return Key(tenant_items(tenant), f"SLOTS#{lane}")
 
 
 def share_key(tenant: str, lane: Lane) -> Key:
-    return Key(f"TENANT#{safe(tenant)}", f"SHARE#{lane}")
+    return Key(tenant_items(tenant), f"SHARE#{lane}")
 
 
 def active_key(tenant: str) -> Key:
-    return Key(f"TENANT#{safe(tenant)}", "ACTIVE")
+    return Key(tenant_items(tenant), "ACTIVE")
 
 
 def dispatch_key(job_id: str, number: int) -> Key:

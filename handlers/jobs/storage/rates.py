@@ -14,7 +14,7 @@ from ..words.job import Lane
 from ..words.rates import MAX_RATE, RateLimit, Unit
 from ..words.timing import SECOND
 from ..words.writes import Key, Update, as_stored
-from .control_table import safe
+from .control_table import safe, tenant_items
 from .transaction import Rejected, Transaction, execute, retry_transient
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def set_lane_limit(world: World, unit: Unit, rate: int | None, operation: str | 
 
 
 def tenant_key(tenant: str) -> Key:
-    return Key(f"TENANT#{safe(tenant)}", "RATES")
+    return Key(tenant_items(tenant), "RATES")
 
 
 def lane_key() -> Key:

@@ -2,7 +2,8 @@
 
 Each count changes in the transaction that changes the job, so none can drift. A limit of a tenant's
 own is stored beside its count, where a condition can compare the two without a read. Without one,
-the deployment's limit holds.
+the deployment's limit holds. A limit of 0 stops the tenant: no slots hold its new jobs, no active
+jobs refuse them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,18 @@ from ..storage.transaction import Transaction, execute, retry_transient
 from ..words.job import Job, Lane
 from ..words.states import SUBJECT_TAKEN
 from ..words.timing import ms
-from ..words.writes import AnyOf, AtMost, Below, BelowName, Index, Missing, Present, Update
+from ..words.writes import (
+    AnyOf,
+    AtMost,
+    Below,
+    BelowName,
+    Check,
+    Differs,
+    Index,
+    Missing,
+    Present,
+    Update,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +48,7 @@ MAX_PLACE: Final = 1000
 """The place in line that also stands for every later one."""
 
 NONE_HELD: Final[When] = (AnyOf((Missing(HELD), AtMost(HELD, 0))),)
+NOT_STOPPED: Final = Differs(OWN_LIMIT, 0)
 
 # --- slots of a lane --------------------------------------------------------------------------
 
@@ -60,7 +73,8 @@ def return_slot(job: Job, *, when: When = ()) -> dict[str, Write]:
 
 
 def exchange_slots(world: World, job: Job, old: Job) -> dict[str, Write]:
-    """The old job's slot goes back and the new one takes its own; one write per counter item."""
+    """The old job's slot goes back and the new one takes its own; one write per counter item. A
+    stopped tenant's new job takes none, not even the old one's."""
     left = {} if not old.has_slot else {IN_FLIGHT: -1}
     if job.lane is not old.lane:
         writes: dict[str, Write] = dict(take_slot(world, job))
@@ -76,7 +90,9 @@ def exchange_slots(world: World, job: Job, old: Job) -> dict[str, Write]:
                 set=wake_admission(world, job),
             )
         }
-    return {} if left else dict(take_slot(world, job))
+    if left:
+        return {SLOTS: Check(control_table.slots_key(job.tenant, job.lane), (NOT_STOPPED,))}
+    return dict(take_slot(world, job))
 
 
 def admit_to_slot(world: World, job: Job) -> dict[str, Write]:
@@ -119,6 +135,11 @@ def count_active(world: World, job: Job) -> dict[str, Write]:
     return {ACTIVE: Update(control_table.active_key(job.tenant), add={JOBS: 1}, when=when)}
 
 
+def exchange_active(job: Job) -> dict[str, Write]:
+    """An active job ends and this one begins: their count stays, unless the tenant is stopped."""
+    return {ACTIVE: Check(control_table.active_key(job.tenant), (NOT_STOPPED,))}
+
+
 def uncount_active(job: Job) -> dict[str, Write]:
     """The job is no longer active, if it was."""
     if job.state not in SUBJECT_TAKEN:
@@ -135,6 +156,7 @@ def active_limit(world: World, item: Item | None) -> int:
 def _below(count: str, limit: int) -> When:
     """The count is below the tenant's own limit, if there is one, else below this one."""
     return (
+        NOT_STOPPED,
         AnyOf((Missing(count), Missing(OWN_LIMIT), BelowName(count, OWN_LIMIT))),
         AnyOf((Missing(count), Present(OWN_LIMIT), Below(count, limit))),
     )
@@ -170,6 +192,13 @@ def usage(world: World, tenant: str) -> Usage:
     )
 
 
+def known_tenant(world: World, tenant: str) -> bool:
+    """Whether the tenant ever had a job, or a limit of its own. Raises Transient."""
+    kept = control_table.tenant_items(tenant)
+    page = retry_transient(world, lambda: world.store.query_partition(kept, sk_prefix="", limit=1))
+    return bool(page.found)
+
+
 def lane_use(world: World, tenant: str, lane: Lane) -> Use:
     """The tenant's slots of one lane: their count and its limit. Raises Transient."""
     return _use(
@@ -193,22 +222,23 @@ def _number(value: object) -> int:
 
 
 def set_slots(world: World, tenant: str, lane: Lane, limit: int | None) -> None:
-    """Set a limit of the tenant's own; None: the deployment's again. Jobs in flight above it run
-    on. Jobs held because of a lower one are admitted by ``admission.admit_held`` or by the next
-    recovery run. Raises Transient, ValueError."""
+    """Set a limit of the tenant's own; None: the deployment's again; 0: new jobs are held. Jobs in
+    flight above it run on. Jobs held because of a lower one are admitted by
+    ``admission.admit_held`` or by the next recovery run. Raises Transient, ValueError."""
     _set(world, control_table.slots_key(tenant, lane), limit)
 
 
 def set_most_active(world: World, tenant: str, limit: int | None) -> None:
-    """As ``set_slots``, for active jobs over both lanes. Raises Transient, ValueError."""
+    """As ``set_slots``, for active jobs over both lanes; 0: new jobs are refused. Raises Transient,
+    ValueError."""
     _set(world, control_table.active_key(tenant), limit)
 
 
 def _set(world: World, key: Key, limit: int | None) -> None:
     if limit is None:
         update = Update(key, remove=(OWN_LIMIT,))
-    elif limit < 1:
-        raise ValueError(f"the limit is {limit}; it must be at least 1")
+    elif limit < 0:
+        raise ValueError(f"the limit is {limit}; it must be at least 0")
     else:
         update = Update(key, set={OWN_LIMIT: limit})
     execute(world, Transaction("set_limit", {ACTIVE: update}))

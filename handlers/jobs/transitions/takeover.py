@@ -15,7 +15,7 @@ from .conditions import JOB, LEASE, expiry_as_read, job_as_read
 from .enqueue import first_dispatch, new_job_row, subject_taken
 from .finish import cleanup_left
 from .idempotency import uniqueness_rows
-from .quotas import exchange_slots
+from .quotas import exchange_active, exchange_slots
 
 if TYPE_CHECKING:
     from ..words.job import Lease
@@ -28,7 +28,8 @@ def take_over(world: World, job: Job, lease: Lease, old: Job) -> Transaction:
     """Create ``job`` on a subject whose holder ``old`` is dead, ending ``old`` with it.
 
     lease: as read, expired for longer than the grace. Closes: the holder coming back to life
-    between the read and the write (its beat or its next attempt changes the lease).
+    between the read and the write (its beat or its next attempt changes the lease); an operator
+    stopping the tenant meanwhile.
     """
     as_read = (Equals("job_id", old.id), Equals("fence", lease.fence), *expiry_as_read(lease))
     gone = _taken_over(world, old, job)
@@ -43,8 +44,8 @@ def take_over(world: World, job: Job, lease: Lease, old: Job) -> Transaction:
             **uniqueness_rows(world, job),
             **event_rows(world, job, EventType.CREATED),
             **{f"old {role}": row for role, row in ended.items()},
-            # One active job ends and one begins: their count stays.
             **exchange_slots(world, job, old),
+            **exchange_active(job),
         },
         job_is(job.id, lambda _: True),
     )

@@ -50,6 +50,8 @@ class Waiting(StrEnum):
 
     TENANT_LIMIT = "tenant_limit"
     """QUEUED and held: the tenant has no free slot in the lane."""
+    TENANT_STOPPED = "tenant_stopped"
+    """QUEUED and held: an operator has set the tenant's limit in the lane to 0. Never stored."""
     LANE_BUSY = "lane_busy"
     """QUEUED: no worker of the lane has received its message yet. Never stored."""
     SLICE = "slice"

@@ -184,11 +184,11 @@ def test_a_limit_that_is_taken_back_is_the_deployments_again() -> None:
     assert not usage(world, TENANT).lanes[Lane.SMALL].own
 
 
-def test_no_limit_below_one() -> None:
+def test_c119_no_limit_below_zero() -> None:
     world = world_of()
-    with pytest.raises(ValueError, match="at least 1"):
-        set_slots(world, TENANT, Lane.SMALL, 0)
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="at least 0"):
+        set_slots(world, TENANT, Lane.SMALL, -1)
+    with pytest.raises(ValueError, match="at least 0"):
         set_most_active(world, TENANT, -1)
 
 

@@ -9,15 +9,17 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from fairlane_client.commands.app import app
+from handlers.jobs.lifecycle.submit import Created, TooMany
 from handlers.jobs.storage.rates import tenant_limits
-from handlers.jobs.transitions.quotas import usage
+from handlers.jobs.transitions.quotas import Use, usage
 from handlers.jobs.transitions.shares import read_share
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.rates import Unit
+from handlers.jobs.words.states import State
 from handlers.testing.world import MemoryWorld, memory_world
 from scripts.commands import tenants
-from tests.support.jobs import TENANT, create, fill
+from tests.support.jobs import TENANT, create, fill, new_job, now
 
 
 @pytest.fixture
@@ -29,6 +31,10 @@ def world(monkeypatch: pytest.MonkeyPatch) -> MemoryWorld:
 
 def invoke(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["tenants", arguments[0], "--tenant", TENANT, *arguments[1:]])
+
+
+def invoke_new(*arguments: str) -> Result:
+    return invoke("set", "--new", *arguments)
 
 
 def test_limits_are_set_and_held_jobs_admitted_at_once(world: MemoryWorld) -> None:
@@ -51,7 +57,7 @@ def test_limits_are_set_and_held_jobs_admitted_at_once(world: MemoryWorld) -> No
 
 
 def test_a_limit_is_taken_back(world: MemoryWorld) -> None:
-    invoke("set", "--small", "9", "--bulk", "9", "--max-active", "9")
+    invoke_new("--small", "9", "--bulk", "9", "--max-active", "9")
     invoke("set", "--small", "default", "--max-active", "default")
     seen = usage(world, TENANT)
     assert (seen.lanes[Lane.SMALL].own, seen.lanes[Lane.BULK].own, seen.active.own) == (
@@ -62,7 +68,7 @@ def test_a_limit_is_taken_back(world: MemoryWorld) -> None:
 
 
 def test_rates_are_set_and_taken_back(world: MemoryWorld) -> None:
-    invoke("set", "--records-per-second", "200", "--write-units-per-second", "50")
+    invoke_new("--records-per-second", "200", "--write-units-per-second", "50")
     assert tenant_limits(world, TENANT) == {Unit.RECORDS: 200, Unit.WRITE_UNITS: 50}
     assert "at most 200 records a second" in invoke("show").stdout
     invoke("set", "--records-per-second", "none")
@@ -79,7 +85,14 @@ def test_showing_changes_nothing(world: MemoryWorld) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["--small", "0"], ["--small", "-1"], ["--bulk", "two"], ["--max-active", "1.5"]]
+    [
+        [],
+        ["--small", "-1"],
+        ["--small", "1", "--pause"],
+        ["--bulk", "default", "--pause"],
+        ["--bulk", "two"],
+        ["--max-active", "1.5"],
+    ]
     + [["--records-per-second", text] for text in ("0", "-1", "fast", "1e3", "10000001")],
 )
 def test_what_is_no_limit_is_refused(world: MemoryWorld, arguments: list[str]) -> None:
@@ -95,7 +108,7 @@ def test_a_tenant_that_cannot_be_is_refused(world: MemoryWorld) -> None:
 
 
 def test_a_weight_is_set_shown_and_taken_back(world: MemoryWorld) -> None:
-    assert invoke("set", "--weight", "3").exit_code == 0
+    assert invoke_new("--weight", "3").exit_code == 0
     assert read_share(world, TENANT).weight == 3
     assert json.loads(invoke("show", "--json").stdout)["weight"] == 3
     assert invoke("set", "--weight", "default").exit_code == 0
@@ -104,7 +117,31 @@ def test_a_weight_is_set_shown_and_taken_back(world: MemoryWorld) -> None:
 
 @pytest.mark.parametrize("weight", ["0", "101", "-1", "1.5", "heavy"])
 def test_a_bad_weight_changes_nothing(world: MemoryWorld, weight: str) -> None:
-    result = invoke("set", f"--weight={weight}")
+    result = invoke_new(f"--weight={weight}")
     assert result.exit_code == 2
     assert "--weight" in result.stderr
     assert read_share(world, TENANT).weight == 1
+
+
+def test_c119_a_tenant_is_stopped_and_let_go_on(world: MemoryWorld) -> None:
+    job = new_job(world, fill(world, 1))
+    done = invoke("set", "--small", "0", "--max-active", "0", "--pause", "--json")
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert (said["lanes"]["small"]["limit"], said["active"]["limit"]) == (0, 0)
+    assert (said["paused"], said["not_paused"]) == ([job.id], [])
+    assert now(world, job).state is State.PAUSED
+    assert create(world, ["r0000"], "s2") == TooMany(0)
+    assert invoke("set", "--small", "default", "--max-active", "default").exit_code == 0
+    assert isinstance(create(world, ["r0000"], "s2"), Created)
+
+
+def test_c119_a_tenant_nobody_knows_is_refused_unless_it_is_new(world: MemoryWorld) -> None:
+    refused = invoke("set", "--small", "3")
+    assert refused.exit_code == 2
+    assert "never had a job" in " ".join(refused.stderr.replace("│", " ").split())
+    assert not world.store.snapshot()
+    assert "is its name right" in invoke("show").stdout
+    assert invoke_new("--small", "3").exit_code == 0
+    assert invoke("set", "--small", "4").exit_code == 0
+    assert usage(world, TENANT).lanes[Lane.SMALL] == Use(0, 4, own=True)
