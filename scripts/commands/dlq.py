@@ -54,12 +54,16 @@ def redrive_(
     job: Annotated[
         str | None, typer.Option("--job", help="Redrive only the dead letters of this job.")
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Run also jobs again that would fail again.")
+    ] = False,
     stack: Stack = None,
     name: Name = DEFAULT_NAME,
     as_json: AsJson = False,
 ) -> None:
     """Redrive dead letters: a failed job runs again, an unfinished job gets its message back, and
-    the letter of a finished job is deleted. A refused letter stays and its reason is shown; the
+    the letter of a finished job is deleted. A job that would fail again for the same reason, such
+    as a bad upload, is refused unless forced. A refused letter stays and its reason is shown; the
     exit status is then 1."""
     here = deployment(stack, name)
     rows = []
@@ -69,7 +73,7 @@ def redrive_(
             staying.append((queue, letter))
             continue
         try:
-            redriven = redrive(here.world, queue, letter)
+            redriven = redrive(here.world, queue, letter, force=force)
         except FairlaneError as error:
             # One letter that cannot be settled must not keep the others, nor hide what became of
             # those before it.

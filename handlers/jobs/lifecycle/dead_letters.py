@@ -26,6 +26,18 @@ if TYPE_CHECKING:
 NOT_AGAIN: Final = frozenset({EndReason.SUPERSEDED, EndReason.TAKEN_OVER})
 """Ends after which a redrive does not run the job again, since another job has worked on the
 subject; a client may still retry the job itself."""
+FAILS_AGAIN: Final = frozenset(
+    {
+        EndReason.BAD_UPLOAD,
+        EndReason.UPLOAD_GONE,
+        EndReason.PAYLOAD_GONE,
+        EndReason.BAD_PARAMETERS,
+        EndReason.BAD_QUERY,
+        EndReason.UNDECODABLE,
+    }
+)
+"""Ends by what the job itself is made of, which no attempt changes. An unknown operation is none of
+them: the next deployment may know it."""
 
 
 class Fate(StrEnum):
@@ -77,13 +89,15 @@ def read_letter(world: World, delivery: Delivery) -> Letter:
         return Letter(delivery, pointer, None, f"undecodable: {error}", item)
 
 
-def redrive(world: World, dead_letters: LaneQueue, letter: Letter) -> Redriven:
+def redrive(
+    world: World, dead_letters: LaneQueue, letter: Letter, *, force: bool = False
+) -> Redriven:
     """Do what a dead letter's job needs; the message is deleted only when the job needs it no more.
 
-    Raises Transient, and Undecodable for a lease: then the message is still there, and doing it
-    again does no harm.
+    force: also run a job again that would fail again. Raises Transient, and Undecodable for a
+    lease: then the message is still there, and doing it again does no harm.
     """
-    redriven = _redrive_job(world, letter)
+    redriven = _redrive_job(world, letter, force=force)
     if redriven.fate is not Fate.REFUSED:
         dead_letters.delete(letter.delivery.receipt)
     world.telemetry.log(
@@ -96,7 +110,7 @@ def redrive(world: World, dead_letters: LaneQueue, letter: Letter) -> Redriven:
     return redriven
 
 
-def _redrive_job(world: World, letter: Letter) -> Redriven:
+def _redrive_job(world: World, letter: Letter, *, force: bool) -> Redriven:
     if letter.pointer is None:
         # Its job, if there is one, is found by recovery; this message can never help.
         return Redriven(Fate.DROPPED, letter.problem)
@@ -107,7 +121,7 @@ def _redrive_job(world: World, letter: Letter) -> Redriven:
         return Redriven(Fate.DROPPED, letter.problem)
     match job.state:
         case State.FAILED:
-            return _retry(world, job)
+            return _retry(world, job, force=force)
         case State.SUCCEEDED | State.CANCELLED:
             release_if_held(world, job)
             clean_up(world, job)
@@ -131,9 +145,11 @@ def _end_undecodable(world: World, job_id: str, item: Item, why: str) -> Redrive
             return Redriven(Fate.REFUSED, f"{why}; it changed meanwhile, so redrive it again")
 
 
-def _retry(world: World, job: Job) -> Redriven:
+def _retry(world: World, job: Job, *, force: bool) -> Redriven:
     if job.end_reason in NOT_AGAIN:
         return Redriven(Fate.REFUSED, f"the job was {job.end_reason}")
+    if not force and (why := _fails_again(job)):
+        return Redriven(Fate.REFUSED, f"the job would fail again, unless forced: {why}")
     answer = control.retry(world, job.tenant, job.id)
     match answer:
         case Job():
@@ -148,6 +164,15 @@ def _retry(world: World, job: Job) -> Redriven:
             return Redriven(Fate.REFUSED, why)
         case control.NoSuchJob():
             return Redriven(Fate.DROPPED, "no such job")
+
+
+def _fails_again(job: Job) -> str | None:
+    """Why another run of a failed job cannot succeed; None when it can."""
+    if job.end_reason in FAILS_AGAIN:
+        return job.message or f"it ended as {job.end_reason}"
+    if job.hopeless and job.not_tried:
+        return job.message or f"{job.failed} of its records failed, more than it tolerates"
+    return None
 
 
 def _resend(world: World, job: Job) -> Redriven:

@@ -10,11 +10,20 @@ import pytest
 from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control
-from handlers.jobs.lifecycle.dead_letters import Fate, read_letter, redrive
+from handlers.jobs.lifecycle.dead_letters import (
+    FAILS_AGAIN,
+    NOT_AGAIN,
+    Fate,
+    read_letter,
+    redrive,
+)
+from handlers.jobs.lifecycle.finish import end_job
 from handlers.jobs.lifecycle.submit import Created, submit
 from handlers.jobs.selection.request import accept, parse
 from handlers.jobs.storage import control_table
+from handlers.jobs.transitions.finish import Ending
 from handlers.jobs.words.job import EndReason, Job, Lane
+from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.messages import Message, group_of
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
@@ -58,9 +67,9 @@ def run(world: MemoryWorld) -> None:
     on_message(world, delivery, Worker("w"))
 
 
-def redrive_one(world: MemoryWorld) -> Redriven:
+def redrive_one(world: MemoryWorld, *, force: bool = False) -> Redriven:
     [delivery] = world.dead_letters[DEAD].receive(1, 0)
-    return redrive(world, world.dead_letters[DEAD], read_letter(world, delivery))
+    return redrive(world, world.dead_letters[DEAD], read_letter(world, delivery), force=force)
 
 
 def test_c67a_a_failed_job_runs_again_with_fresh_attempts() -> None:
@@ -203,3 +212,63 @@ def test_the_letter_of_a_job_that_a_newer_version_runs_stays() -> None:
     assert "lease" in refused.why
     assert world.store.snapshot() == before
     assert len(world.dead_letters[DEAD].snapshot()) == 1
+
+
+def failed(world: MemoryWorld, reason: EndReason | None, message: str = "") -> Job:
+    """A dead job that ended for this reason before its first record."""
+    job = new_job(world)
+    end_job(world, job, Ending(State.FAILED, reason, message))
+    die(world)
+    return job
+
+
+@pytest.mark.parametrize("reason", sorted(FAILS_AGAIN))
+def test_c118_a_job_that_would_fail_again_is_refused_unless_forced(reason: EndReason) -> None:
+    world = memory_world()
+    job = failed(world, reason, "line 3 cannot be read")
+    before = world.store.snapshot()
+    refused = redrive_one(world)
+    assert refused.fate is Fate.REFUSED
+    assert "line 3 cannot be read" in refused.why
+    assert world.store.snapshot() == before
+    assert len(world.dead_letters[DEAD].snapshot()) == 1
+    world.runtime.sleep(60_000)
+    assert redrive_one(world, force=True).fate is Fate.RETRIED
+    assert now(world, job).state is State.QUEUED
+
+
+@pytest.mark.parametrize(
+    "reason", [EndReason.ATTEMPTS_EXHAUSTED, EndReason.UNKNOWN_OPERATION, None]
+)
+def test_c118_a_job_that_may_succeed_now_runs_again(reason: EndReason | None) -> None:
+    world = memory_world()
+    failed(world, reason)
+    assert redrive_one(world).fate is Fate.RETRIED
+
+
+def test_c118_a_job_with_too_many_failures_and_records_left_is_refused() -> None:
+    world = memory_world(limits=Limits(chunk_size=1))
+    world.records.load(TENANT, {id_: {"n": 1, "version": 1} for id_ in "ab"})
+    body = {
+        "operation": "adjust_number",
+        "subject": "s",
+        "params": {"field": "missing", "add": 1},
+        "ids": ["a", "b"],
+        "tolerated_failure_percent": 0,
+    }
+    created = submit(world, TENANT, accept(body, world.operations, max_ids=10))
+    assert isinstance(created, Created)
+    run(world)
+    assert now(world, created.job).not_tried == 1
+    die(world)
+    assert "would fail again" in redrive_one(world).why
+
+
+def test_c118_every_end_is_judged() -> None:
+    """A new reason has to be put in its place."""
+    may_succeed = {
+        EndReason.ATTEMPTS_EXHAUSTED,
+        EndReason.UNKNOWN_OPERATION,
+        EndReason.TOO_MANY_FAILED,
+    }
+    assert set(EndReason) == FAILS_AGAIN | NOT_AGAIN | may_succeed

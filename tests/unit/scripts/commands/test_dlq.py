@@ -11,9 +11,11 @@ from typer.testing import CliRunner, Result
 
 from fairlane_client.commands.app import app
 from handlers.jobs.lifecycle.dead_letters import read_letter
+from handlers.jobs.lifecycle.finish import end_job
 from handlers.jobs.storage import control_table
 from handlers.jobs.storage.control_table import read_job
-from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.transitions.finish import Ending
+from handlers.jobs.words.job import EndReason, Job, Lane
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
 from handlers.testing.world import MemoryWorld, memory_world
@@ -153,3 +155,16 @@ def test_letters_that_became_visible_meanwhile_are_shown_all_the_same(
 
 def test_no_letters_is_said(world: MemoryWorld) -> None:
     assert invoke("list").stdout == invoke("redrive").stdout == "no dead letters\n"
+
+
+def test_c118_what_would_fail_again_is_refused_until_it_is_forced(world: MemoryWorld) -> None:
+    job = new_job(world, fill(world, 1), "a")
+    [stored] = world.queues[DEAD].snapshot()
+    end_job(world, job, Ending(State.FAILED, EndReason.BAD_UPLOAD, "line 3 is no JSON"))
+    world.dead_letters[DEAD].accept_dead_letter(stored, world.runtime.now())
+    rows = shown(invoke("redrive", "--json"), status=1)
+    assert (rows[job.id]["fate"], state(world, job)) == ("refused", State.FAILED)
+    assert "line 3 is no JSON" in rows[job.id]["why"]
+    assert visible(world) == 1
+    rows = shown(invoke("redrive", "--force", "--json"))
+    assert (rows[job.id]["fate"], state(world, job)) == ("retried", State.QUEUED)
