@@ -89,6 +89,7 @@ def allow_effects(stack: Stack, who: iam.IGrantable, effects: DeployEffects) -> 
     if effects.search_domain_arn is not None:
         index = f"{effects.search_domain_arn}/{effects.search_index}"
         allow(who, ("es:ESHttpPost",), f"{index}/_bulk", f"{index}/_mget")
+        allow(who, ("es:ESHttpGet",), f"{index}/_mapping")
     if effects.webhook_url is not None:
         allow_secret(stack, who, effects)
     allow_bus(stack, who, effects)

@@ -38,6 +38,11 @@ OPERATORS: Final = (
         "List and replay events of jobs that no listener has taken yet.",
     ),
     Command(
+        "index",
+        "scripts.commands.index:app",
+        "Make and check the search index of a deployment.",
+    ),
+    Command(
         "operations",
         "scripts.commands.operations:app",
         "List, check and try operations: those of Fairlane and those in a folder of your own.",

@@ -1,4 +1,4 @@
-"""A record as a search document, and the index it fits into."""
+"""A record as a search document."""
 
 from __future__ import annotations
 
@@ -37,31 +37,6 @@ def document(schema: RecordSchema, record: Record) -> str:
             schema.version: record.version,
         }
     )
-
-
-def index_body(schema: RecordSchema) -> dict[str, Any]:
-    """Settings and mappings of an index: what finds, filters and sorts documents as the record
-    table does. Text is matched whole, and every number has room for decimals."""
-    return {
-        "mappings": {
-            "properties": {
-                schema.tenant: {"type": "keyword"},
-                schema.id: {"type": "keyword"},
-                schema.version: {"type": "long"},
-            },
-            "date_detection": False,
-            "dynamic_templates": [
-                {
-                    "text": {
-                        "match_mapping_type": "string",
-                        "mapping": {"type": "keyword", "ignore_above": 8191},
-                    }
-                },
-                {"whole": {"match_mapping_type": "long", "mapping": {"type": "double"}}},
-                {"decimal": {"match_mapping_type": "double", "mapping": {"type": "double"}}},
-            ],
-        }
-    }
 
 
 def existence(answer: Mapping[str, Any]) -> bool | None:

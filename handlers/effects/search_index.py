@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from opensearchpy.exceptions import ConnectionError as NotReached
 from opensearchpy.exceptions import OpenSearchException, TransportError
 
+from ..aws.search_mapping import CheckedIndex
 from ..jobs.words.effect import Delivered
 from ..jobs.words.errors import Transient
 from ..jobs.words.limits import MAX_REASON
@@ -63,6 +65,10 @@ class SearchIndex:
     schema: RecordSchema
     runtime: Runtime
 
+    @cached_property
+    def _checked(self) -> CheckedIndex:
+        return CheckedIndex(self.client, self.index, self.schema, self.runtime)
+
     def deliver(self, batch: Batch) -> Delivered:
         result = _Result()
         actions = [a for each in batch.records if (a := self._action(batch, each, result))]
@@ -97,8 +103,9 @@ class SearchIndex:
 
     def _send(self, actions: Sequence[_Action], result: _Result) -> None:
         body = b"".join(action.lines for action in actions)
+        params = self._ask(self._checked.options)
         # The index is in the path, so that permissions can name it.
-        answer = self._ask(lambda: self.client.bulk(body=body, index=self.index))
+        answer = self._ask(lambda: self.client.bulk(body=body, index=self.index, params=params))
         for action, item in zip(actions, answer["items"], strict=True):
             [(verb, said)] = item.items()
             result.take(action.record_id, verb, said)

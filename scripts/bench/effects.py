@@ -10,8 +10,8 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from handlers.aws.search_mapping import index_body
 from handlers.bootstrap import sinks_of
-from handlers.effects.documents import index_body
 from handlers.jobs.execution.decisions import apply_decision
 from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.execution.worker import on_message

@@ -13,17 +13,17 @@ from opensearchpy.exceptions import OpenSearchException
 from rich.table import Table
 
 from fairlane_client.commands.output import console
-from handlers.effects.search_client import search_client
+from handlers.aws.search_mapping import mapping_problem
 from handlers.jobs.lifecycle.replay_effects import open_effects_of_all
 from handlers.jobs.lifecycle.submit import Busy, TooMany, submit
 from handlers.jobs.selection.request import accept
 from handlers.jobs.words.errors import FairlaneError
-from handlers.jobs.words.record_schema import RecordSchema
 from scripts.local import DEFAULT_NAME
 from scripts.local.errors import LocalError
 from scripts.local.steps import Steps
 from scripts.ops.deployment import Deployment, deployment
 from scripts.ops.drift import Difference, Drift, Sides, find
+from scripts.ops.search import client_of, schema_of
 
 from .comparing import comparing
 
@@ -70,25 +70,20 @@ def drift(
 
 
 def sides_of(here: Deployment, tenant: str) -> Sides:
-    """Raises LocalError for a deployment without a search index."""
+    """Raises LocalError for a deployment without a usable search index, OpenSearchException."""
     settings = here.settings
-    url = settings.effects.search_url
-    if url is None:
-        raise LocalError("this deployment has no search index: set effects.search_url")
-    session = boto3.Session()
-    client = search_client(
-        url,
-        credentials=session.get_credentials() if url.startswith("https://") else None,
-        region=settings.effects.search_region or session.region_name,
-    )
+    client, schema = client_of(settings), schema_of(settings)
+    index = settings.effects.search_index
+    if problem := mapping_problem(client, index, schema):
+        raise LocalError(problem)
     return Sides(
         tenant=tenant,
         dynamodb=boto3.client("dynamodb"),
         table=settings.records_table,
         records=here.world.records,
         client=client,
-        index=settings.effects.search_index,
-        schema=RecordSchema(tenant=settings.records_tenant_key, id=settings.records_id_key),
+        index=index,
+        schema=schema,
     )
 
 

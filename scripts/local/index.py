@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from handlers.effects.documents import document, document_id, index_body
+from handlers.aws.search_mapping import create_index
+from handlers.effects.documents import document, document_id
 from handlers.jobs.words.record_schema import RecordSchema
 from handlers.settings import EffectSettings
 from scripts.opensearch.client import client_of
@@ -21,11 +22,9 @@ BATCH: Final = 1000
 
 
 def create(url: str) -> None:
-    """An empty index, where there is none."""
-    name = EffectSettings().search_index
+    """An empty index, where there is none. Raises WrongIndex for one of another kind."""
     with client_of(url) as client:
-        if not client.indices.exists(index=name):
-            client.indices.create(index=name, body=index_body(RecordSchema()))
+        create_index(client, EffectSettings().search_index, RecordSchema())
 
 
 def fill(

@@ -14,7 +14,8 @@ from opensearchpy import OpenSearch
 
 from handlers.aws.record_store import DynamoRecordStore
 from handlers.aws.runtime import SystemRuntime
-from handlers.effects.documents import document_id, index_body
+from handlers.aws.search_mapping import index_body
+from handlers.effects.documents import document_id
 from handlers.effects.search_client import search_client
 from handlers.jobs.words.operation import Record
 from handlers.jobs.words.record_schema import RecordSchema

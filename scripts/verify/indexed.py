@@ -17,8 +17,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from handlers.aws.search_mapping import index_body
 from handlers.aws.search_query import RawNumbers, SearchQuery
-from handlers.effects.documents import document, document_id, index_body
+from handlers.effects.documents import document, document_id
 from handlers.effects.search_client import search_client
 from handlers.effects.search_index import SearchIndex
 from handlers.jobs.execution.decisions import apply_decision

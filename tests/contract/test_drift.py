@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.effects.documents import document_id, index_body
+from handlers.aws.search_mapping import index_body
+from handlers.effects.documents import document_id
 from handlers.effects.search_client import search_client
 from handlers.jobs.words.record_schema import RecordSchema
 from scripts.opensearch.embedded import EmbeddedSearch

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
@@ -12,7 +13,8 @@ from uuid import uuid4
 
 import pytest
 
-from handlers.effects.documents import document_id, index_body
+from handlers.aws.search_mapping import WrongIndex, create_index, index_body
+from handlers.effects.documents import document_id
 from handlers.effects.search_client import search_client
 from handlers.effects.search_index import SearchIndex
 from handlers.jobs.words.effect import Batch, Delivered, Projection
@@ -135,6 +137,65 @@ def test_whole_numbers_first_do_not_cut_the_decimals_that_follow(real: SearchInd
     body = {"query": {"range": {"price": {"gt": "1.5", "lt": "1.9"}}}}
     hits = real.client.search(index=real.index, body=body)["hits"]["hits"]
     assert [hit["_source"]["id"] for hit in hits] == ["b"]
+
+
+def keyword_is_missing(client: OpenSearch, index: str) -> None:
+    """As the engine makes an index at the first write."""
+    client.index(index=index, body={"tenant": TENANT, "id": "x", "version": 1})
+
+
+def nothing(client: OpenSearch, index: str) -> None:
+    """No index."""
+
+
+def closed_type(client: OpenSearch, index: str) -> None:
+    properties = {**index_body(SCHEMA)["mappings"]["properties"], "version": {"type": "keyword"}}
+    client.indices.create(index=index, body={"mappings": {"properties": properties}})
+
+
+@pytest.mark.parametrize("before", [nothing, keyword_is_missing, closed_type])
+def test_c113_nothing_is_written_to_an_index_that_is_not_one_of_records(
+    client: OpenSearch, before: Callable[[OpenSearch, str], None]
+) -> None:
+    index = f"records-{uuid4().hex}"
+    before(client, index)
+    sink = SearchIndex(client, index, SCHEMA, ManualRuntime())
+    mapping = client.indices.get_mapping(index=index, params={"ignore_unavailable": "true"})
+    for _ in range(2):
+        with pytest.raises(WrongIndex, match=f"search index '{index}'"):
+            sink.deliver(batch(there("a", 1)))
+    after = client.indices.get_mapping(index=index, params={"ignore_unavailable": "true"})
+    assert after == mapping
+
+    if not mapping:
+        assert create_index(client, index, SCHEMA)
+        assert not sink.deliver(batch(there("a", 1))).again
+    with pytest.raises(WrongIndex) if mapping else nullcontext():
+        assert not create_index(client, index, SCHEMA)
+
+
+@pytest.mark.parametrize("alias", [True, False])
+def test_c113_an_index_that_vanishes_is_not_made_again_by_a_write(
+    client: OpenSearch, *, alias: bool
+) -> None:
+    """The engine is started again, empty, between two writes of one worker."""
+    index = f"records-{uuid4().hex}"
+    if alias:
+        create_index(client, index, SCHEMA)
+    else:
+        client.indices.create(index=index, body=index_body(SCHEMA))
+    sink = SearchIndex(client, index, SCHEMA, ManualRuntime())
+    assert not sink.deliver(batch(there("a", 1))).again
+    client.indices.delete(index=f"{index}-000001" if alias else index)
+
+    if alias:  # behind an alias the write itself refuses to make one
+        assert sink.deliver(batch(there("a", 2))).again == {"a"}
+    else:
+        with pytest.raises(WrongIndex, match="there is no search index"):
+            sink.deliver(batch(there("a", 2)))
+    assert not client.indices.exists(index=index)
+    create_index(client, index, SCHEMA)
+    assert not sink.deliver(batch(there("a", 2))).again
 
 
 def test_an_engine_that_is_gone_is_tried_again(tmp_path: Path) -> None:

@@ -27,9 +27,10 @@ def outside() -> Synthesised:
 def test_whoever_runs_effects_may_call_these_places_and_no_others(
     outside: Synthesised, who: str
 ) -> None:
-    [(action, resources)] = rights(outside, who, "es:")
-    assert action == "es:ESHttpPost"
-    assert resources == [f"{DOMAIN}/goods/_bulk", f"{DOMAIN}/goods/_mget"]
+    assert rights(outside, who, "es:") == [
+        ("es:ESHttpPost", [f"{DOMAIN}/goods/_bulk", f"{DOMAIN}/goods/_mget"]),
+        ("es:ESHttpGet", f"{DOMAIN}/goods/_mapping"),
+    ]
     [(_, parameter)] = rights(outside, who, "ssm:")
     assert parameter["Fn::Join"][1][-1] == ":parameter/hook/secret"
     [(_, bus)] = rights(outside, who, "events:")

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from handlers.settings import PREFIX, SettingsError, WorkSettings
-from tests.infra.grants import DOMAIN, NAT, SEARCH, actions_on, rights
+from tests.infra.grants import DOMAIN, NAT, SEARCH, actions_on, listed, rights
 from tests.infra.synthesis import Synthesised, settings_of, synthesise
 
 LOOKING = ("SmallLane", "BulkLane", "Api")
@@ -35,14 +35,16 @@ def test_a_table_is_queried_where_it_is_the_source(
 def test_an_index_is_searched_and_counted_where_it_is_the_source(
     searching: Synthesised, who: str
 ) -> None:
-    reached = {path for _, resources in rights(searching, who, "es:") for path in resources}
+    reached = {path for _, resources in rights(searching, who, "es:") for path in listed(resources)}
     assert reached >= {f"{DOMAIN}/goods/_search", f"{DOMAIN}/goods/_count"}
     assert (who == "Api") is (f"{DOMAIN}/goods/_bulk" not in reached)
 
 
 def test_recovery_looks_for_nothing(searching: Synthesised) -> None:
-    reached = {path for _, resources in rights(searching, "Recovery", "es:") for path in resources}
-    assert reached == {f"{DOMAIN}/goods/_bulk", f"{DOMAIN}/goods/_mget"}
+    reached = {
+        path for _, resources in rights(searching, "Recovery", "es:") for path in listed(resources)
+    }
+    assert reached == {f"{DOMAIN}/goods/{path}" for path in ("_bulk", "_mget", "_mapping")}
 
 
 def test_workers_are_told(searching: Synthesised) -> None:

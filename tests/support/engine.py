@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
+from handlers.aws.search_mapping import index_body
 from handlers.aws.search_query import RawNumbers
-from handlers.effects.documents import document, document_id, index_body
+from handlers.effects.documents import document, document_id
 from handlers.effects.search_client import search_client
 from handlers.jobs.words.operation import Record
 from handlers.jobs.words.record_schema import RecordSchema

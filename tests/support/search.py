@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import urllib3
 
+from handlers.aws.search_mapping import index_body
 from handlers.effects.search_client import Connection, search_client
 from handlers.effects.search_index import SearchIndex
 from handlers.jobs.words.record_schema import RecordSchema
@@ -50,13 +51,20 @@ class Transport:
 
     answer: Callable[[Request], Reply]
     requests: list[Request] = field(default_factory=list)
+    """Without the looks at the mapping."""
+    mapping: Reply = Reply({INDEX: index_body(RecordSchema())})
+    looks: int = 0
 
     def urlopen(
         self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], **_: object
     ) -> urllib3.HTTPResponse:
         request = Request(method, url, body or b"", dict(headers))
-        self.requests.append(request)
-        reply = self.answer(request)
+        if url.endswith("/_mapping"):
+            self.looks += 1
+            reply = self.mapping
+        else:
+            self.requests.append(request)
+            reply = self.answer(request)
         return urllib3.HTTPResponse(
             body=json.dumps(reply.body).encode(),
             headers={"content-type": "application/json", **reply.headers},
@@ -64,7 +72,7 @@ class Transport:
         )
 
     def bulks(self) -> list[Request]:
-        return [request for request in self.requests if request.path.endswith("/_bulk")]
+        return [request for request in self.requests if "/_bulk" in request.path]
 
 
 def sink_over(transport: Transport, runtime: ManualRuntime | None = None) -> SearchIndex:

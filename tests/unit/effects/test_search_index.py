@@ -13,6 +13,7 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handlers.aws.search_mapping import TRUSTED, index_body
 from handlers.effects.documents import document, document_id
 from handlers.effects.search_client import Connection, search_client
 from handlers.effects.search_index import MAX_BODY, SearchIndex
@@ -46,7 +47,7 @@ def statuses(given: dict[str, int], **errors: dict[str, Any]) -> Transport:
     names = {document_id(TENANT, id_): id_ for id_ in given}
 
     def answer(request: Request) -> Reply:
-        if not request.path.endswith("/_bulk"):
+        if "/_bulk" not in request.path:
             docs = [{"_id": id_, "found": False} for id_ in json.loads(request.body)["ids"]]
             return Reply({"docs": docs})
         items = []
@@ -157,6 +158,23 @@ def test_why_a_document_does_not_fit_is_told() -> None:
     refused = sink_over(statuses({"a": 400}, a=error)).deliver(batch(there("a"))).refused
     assert refused["a"].startswith("mapper_parsing_exception: failed to parse field [n]: not a n")
     assert len(refused["a"]) == 300
+
+
+@pytest.mark.parametrize("index", ["records", "records-000001"])
+def test_c113_an_alias_is_looked_at_once_a_minute_and_an_index_each_time(index: str) -> None:
+    """An alias can refuse to be made by a write; a plain index cannot."""
+    runtime, transport = ManualRuntime(), statuses({})
+    transport.mapping = Reply({index: index_body(RecordSchema())})
+    sink = sink_over(transport, runtime)
+    for _ in range(3):
+        sink.deliver(batch(there("a")))
+    alias = index != "records"
+    assert transport.looks == (1 if alias else 3)
+    required = [request.path.endswith("?require_alias=true") for request in transport.requests]
+    assert required == [alias] * 3
+    runtime.sleep(TRUSTED)
+    sink.deliver(batch(there("a")))
+    assert transport.looks == (2 if alias else 4)
 
 
 @pytest.mark.parametrize("version", [-1, 2**63])

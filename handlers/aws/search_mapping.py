@@ -1,0 +1,121 @@
+"""The mapping of the search index, and the check that an index has it.
+
+OpenSearch makes a missing index at the first write and guesses a mapping, with which no query finds
+anything. So the mapping is checked before each write; through an alias, the write itself refuses to
+make an index (``require_alias``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from opensearchpy.exceptions import NotFoundError
+
+from ..jobs.words.errors import Transient
+
+if TYPE_CHECKING:
+    from opensearchpy import OpenSearch
+
+    from ..jobs.words.ports import Runtime
+    from ..jobs.words.record_schema import RecordSchema
+
+TRUSTED: Final = 60_000
+"""ms for which the check of an alias is trusted."""
+FIRST: Final = "000001"
+"""What the name of an alias's first index ends in."""
+HELP: Final = "fairlane index create makes one"
+
+
+class WrongIndex(Transient):
+    """The search index is missing, or its mapping is not that of records; an operator mends it."""
+
+
+def index_body(schema: RecordSchema) -> dict[str, Any]:
+    """Settings and mappings of an index: what finds, filters and sorts documents as the record
+    table does. Text is matched whole, and every number has room for decimals."""
+    return {
+        "mappings": {
+            "properties": {name: {"type": kind} for name, kind in _types(schema).items()},
+            "date_detection": False,
+            "dynamic_templates": [
+                {
+                    "text": {
+                        "match_mapping_type": "string",
+                        "mapping": {"type": "keyword", "ignore_above": 8191},
+                    }
+                },
+                {"whole": {"match_mapping_type": "long", "mapping": {"type": "double"}}},
+                {"decimal": {"match_mapping_type": "double", "mapping": {"type": "double"}}},
+            ],
+        }
+    }
+
+
+def mapping_problem(client: OpenSearch, index: str, schema: RecordSchema) -> str | None:
+    """Why records cannot be written to the index or alias; None when they can. Raises
+    OpenSearchException."""
+    return _problem(index, _mappings(client, index), schema)
+
+
+def create_index(client: OpenSearch, index: str, schema: RecordSchema) -> bool:
+    """Make an index of records behind an alias of this name; false when there is one. Raises
+    WrongIndex for one of another kind, OpenSearchException."""
+    if found := _mappings(client, index):
+        if problem := _problem(index, found, schema):
+            raise WrongIndex(problem)
+        return False
+    body = {**index_body(schema), "aliases": {index: {}}}
+    client.indices.create(index=f"{index}-{FIRST}", body=body)
+    return True
+
+
+@dataclass
+class CheckedIndex:
+    """An index or alias that is looked at before it is used."""
+
+    client: OpenSearch
+    index: str
+    schema: RecordSchema
+    runtime: Runtime
+    _alias_until: int = field(default=0, init=False)
+
+    def options(self) -> Mapping[str, str]:
+        """The parameters of a request that writes, once the mapping is right. Raises WrongIndex,
+        OpenSearchException."""
+        if self.runtime.now() >= self._alias_until:
+            found = _mappings(self.client, self.index)
+            if problem := _problem(self.index, found, self.schema):
+                raise WrongIndex(problem)
+            if self.index in found:
+                return {}
+            self._alias_until = self.runtime.now() + TRUSTED
+        return {"require_alias": "true"}
+
+
+def _types(schema: RecordSchema) -> Mapping[str, str]:
+    """The type of each field that every document has."""
+    return {schema.tenant: "keyword", schema.id: "keyword", schema.version: "long"}
+
+
+def _mappings(client: OpenSearch, index: str) -> Mapping[str, Any]:
+    """By the name of each index behind the name, its mapping; empty when there is none."""
+    try:
+        found: Mapping[str, Any] = client.indices.get_mapping(index=index)
+    except NotFoundError:
+        return {}
+    return found
+
+
+def _problem(index: str, found: Mapping[str, Any], schema: RecordSchema) -> str | None:
+    if not found:
+        return f"there is no search index {index!r}: {HELP}"
+    for name, said in found.items():
+        properties = said["mappings"].get("properties", {})
+        for field_, kind in _types(schema).items():
+            has = properties.get(field_, {}).get("type")
+            if has != kind:
+                wrong = f"it maps {field_!r} as {has or 'nothing'} instead of {kind}"
+                return f"the search index {name!r} is not one of records: {wrong}"
+    return None
