@@ -81,7 +81,7 @@ imports: $(STAMP) ## Check who may import whom
 check: lint types imports $(BENCH) ## Format, lint, types, imports and all tests
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
-test: check ## What CI runs: the checks and all tests
+test: check synth ## What CI runs: the checks, all tests, and the CDK's own command over the app
 
 unit: $(STAMP) ## The fast tests only
 	$(BIN)/pytest tests/unit

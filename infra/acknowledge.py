@@ -1,4 +1,5 @@
-"""Findings of the AWS Solutions rules that stand, each beside what it is about, with its reason."""
+"""Findings of cdk-nag's rules (AWS Solutions, Serverless) that stand, each beside what it is about,
+with its reason."""
 
 from __future__ import annotations
 
@@ -8,11 +9,19 @@ from constructs import Construct, IConstruct
 
 
 def acknowledge(construct: IConstruct, rule: str, reason: str) -> None:
-    """``rule``: the rule's id without its pack, such as ``S1`` or ``IAM5[Resource::*]``."""
+    """``rule``: an AWS Solutions rule without its pack, such as ``S1`` or ``IAM5[Resource::*]``."""
+    _acknowledge(construct, f"AwsSolutions-{rule}", reason)
+
+
+def acknowledge_serverless(construct: IConstruct, rule: str, reason: str) -> None:
+    """``rule``: a Serverless rule without its pack, such as ``LambdaDLQ``."""
+    _acknowledge(construct, f"Serverless-{rule}", reason)
+
+
+def _acknowledge(construct: IConstruct, rule: str, reason: str) -> None:
     # Without the prefix the finding would vanish from the report instead of being listed.
-    Validations.of(construct).acknowledge(
-        Acknowledgment(id=f"AwsSolutions::AwsSolutions-{rule}", reason=reason)
-    )
+    pack = rule.partition("-")[0]
+    Validations.of(construct).acknowledge(Acknowledgment(id=f"{pack}::{rule}", reason=reason))
 
 
 def acknowledge_cdk_function(scope: Construct, name: str) -> None:

@@ -17,7 +17,7 @@ from constructs import Construct
 
 from handlers.settings import AuthSettings
 
-from .acknowledge import acknowledge, acknowledge_payload_objects
+from .acknowledge import acknowledge, acknowledge_payload_objects, acknowledge_serverless
 from .callers import admit_other_accounts, callers_of, demo_role
 from .functions import Functions, log_group
 from .gateway_answers import add_problem_answers
@@ -187,6 +187,12 @@ def _acknowledge(rest: apigateway.RestApi, *, waf_is_off: bool) -> None:
             "This deployment asked for no web ACL (waf.mode is off); its account attaches one of "
             "its own to the stage, or does without.",
         )
+    acknowledge_serverless(
+        rest,
+        "APIGWXrayEnabled",
+        "A request is followed by its id, which the access log and the function's log have; see "
+        "LambdaTracing of the functions.",
+    )
     acknowledge(
         rest,
         "COG4",

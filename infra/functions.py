@@ -12,7 +12,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from .acknowledge import acknowledge
+from .acknowledge import acknowledge, acknowledge_serverless
 from .bundling import architecture, runtime
 from .grants import allow
 from .network import own_place
@@ -99,13 +99,29 @@ class Functions:
             vpc_subnets=None if place is None else place.subnets,
             security_groups=None if place is None else place.groups,
         )
-        acknowledge(
-            function,
-            "L1",
-            "The wheels in the layer are locked and tested for this version; the setting moves "
-            "both together.",
-        )
+        _acknowledge(function)
         return function
+
+
+def _acknowledge(function: lambda_.Function) -> None:
+    version = (
+        "The wheels in the layer are locked and tested for this version; the setting moves both "
+        "together."
+    )
+    acknowledge(function, "L1", version)
+    acknowledge_serverless(function, "LambdaLatestVersion", version)
+    acknowledge_serverless(
+        function,
+        "LambdaDLQ",
+        "A queue, API Gateway or the schedule of recovery invokes it: the first has dead letters, "
+        "the second tells its caller, and the third runs again a minute later.",
+    )
+    acknowledge_serverless(
+        function,
+        "LambdaTracing",
+        "A job is followed by its id, which every log line of every program has; X-Ray would see "
+        "the functions, but not the bulk workers, and is billed by the trace.",
+    )
 
 
 def _role(scope: Construct, group: logs.LogGroup) -> iam.Role:

@@ -12,6 +12,8 @@ from constructs import Construct
 
 from handlers.jobs.words.timing import LaneTiming
 
+from .acknowledge import acknowledge_serverless
+
 MINUTE: Final = Duration.minutes(1)
 """CloudWatch's finest period for AWS metrics; CDK's default is five."""
 
@@ -53,6 +55,12 @@ class Lane(Construct):
             redrive_allow_policy=sqs.RedriveAllowPolicy(
                 redrive_permission=sqs.RedrivePermission.BY_QUEUE, source_queues=[source]
             ),
+        )
+        acknowledge_serverless(
+            self.dead_letters,
+            "SQSRedrivePolicy",
+            "These are the dead letters: an alarm tells of the first one, and operators list and "
+            "redrive them.",
         )
         self.queue = sqs.Queue(
             self,

@@ -10,7 +10,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
-from .acknowledge import acknowledge_payload_objects
+from .acknowledge import acknowledge_payload_objects, acknowledge_serverless
 from .functions import Functions
 from .grants import allow_job_store, allow_payloads, allow_sending
 from .lane import Lane
@@ -42,7 +42,7 @@ class Recovery(Construct):
             reserved_concurrency=functions.settings.recovery_concurrency,
         )
         # No retries: the next minute's run does the same, and an old one is of no use.
-        events.Rule(
+        rule = events.Rule(
             self,
             "EveryMinute",
             schedule=events.Schedule.rate(Duration.minutes(1)),
@@ -53,6 +53,12 @@ class Recovery(Construct):
             ],
         )
         self.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
+        again = (
+            "A lost run costs a minute: the next one looks for the same things, and an alarm tells "
+            "when none has run for five minutes."
+        )
+        acknowledge_serverless(rule, "EventBusDLQ", again)
+        acknowledge_serverless(self.function, "LambdaAsyncFailureDestination", again)
         allow_job_store(self.function, storage, "due", "held")
         allow_payloads(self.function, storage.payloads, "DeleteObject")
         allow_sending(self.function, *lanes)

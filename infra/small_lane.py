@@ -9,7 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
-from .acknowledge import acknowledge_payload_objects
+from .acknowledge import acknowledge_payload_objects, acknowledge_serverless
 from .functions import Functions
 from .grants import allow_work
 from .lane import Lane
@@ -49,6 +49,13 @@ class SmallLane(Construct):
                 max_concurrency=lane.maximum_concurrency,
                 report_batch_item_failures=True,
             )
+        )
+        # The mapping is somewhere below, under the function or its alias.
+        acknowledge_serverless(
+            self,
+            "LambdaEventSourceMappingDestination",
+            "A mapping of a queue has no destination: the queue itself moves a message to its dead "
+            "letters, after as many receives as its redrive policy says.",
         )
         allow_work(self.function, storage, [small, bulk])
         acknowledge_payload_objects(self, storage.payloads)

@@ -1,4 +1,5 @@
-"""The AWS Solutions rules: no finding is open, and each one that stands has its reason."""
+"""cdk-nag's rules (AWS Solutions, Serverless): no finding is open, and each one that stands has its
+reason."""
 
 from __future__ import annotations
 
@@ -17,6 +18,16 @@ from .synthesis import JOINED, settings_of
 from aws_cdk import aws_sqs as sqs
 
 STANDING: Final = {"S1", "IAM5", "L1", "ECS2", "VPC7", "APIG2", "COG4"}
+STANDING_SERVERLESS: Final = {
+    "APIGWXrayEnabled",
+    "EventBusDLQ",
+    "LambdaAsyncFailureDestination",
+    "LambdaDLQ",
+    "LambdaEventSourceMappingDestination",
+    "LambdaLatestVersion",
+    "LambdaTracing",
+    "SQSRedrivePolicy",
+}
 
 
 @pytest.mark.parametrize(
@@ -35,12 +46,20 @@ STANDING: Final = {"S1", "IAM5", "L1", "ECS2", "VPC7", "APIG2", "COG4"}
 def test_no_finding_is_open(tmp_path: Path, settings: DeploySettings, standing: set[str]) -> None:
     app, _ = app_with_rules(settings, tmp_path)
     app.synth()
-    rules = report(tmp_path)
+    assert _standing(tmp_path, "AwsSolutions") == standing
+    assert _standing(tmp_path, "Serverless") == STANDING_SERVERLESS
+
+
+def _standing(out: Path, pack: str) -> set[str]:
+    """The pack's rules whose findings stand, each with a reason; none is open."""
+    rules = report(out, pack)
     assert rules["violations"] == []
-    stands = {one["ruleName"].split("[")[0]: one["reason"] for one in rules["suppressedViolations"]}
-    assert set(stands) == {f"AwsSolutions-{rule}" for rule in standing}
-    for rule, reason in stands.items():
+    reasons = {
+        one["ruleName"].split("[")[0]: one["reason"] for one in rules["suppressedViolations"]
+    }
+    for rule, reason in reasons.items():
         assert len(reason.split()) >= 8, rule
+    return {rule.removeprefix(f"{pack}-") for rule in reasons}
 
 
 def test_a_new_finding_stops_synthesis(tmp_path: Path) -> None:
@@ -48,4 +67,6 @@ def test_a_new_finding_stops_synthesis(tmp_path: Path) -> None:
     sqs.Queue(stack, "Plain")
     with pytest.raises(RuntimeError, match=r"(?i)validation"):
         app.synth()
-    assert {one["ruleName"] for one in report(tmp_path)["violations"]} >= {"AwsSolutions-SQS4"}
+    for pack, rule in (("AwsSolutions", "SQS4"), ("Serverless", "SQSRedrivePolicy")):
+        found = {one["ruleName"] for one in report(tmp_path, pack)["violations"]}
+        assert f"{pack}-{rule}" in found
