@@ -45,13 +45,13 @@ Code = Literal[
 
 
 class Progress(BaseModel):
-    """How far the job is, and its average pace since it first started."""
+    """How far the job is, and its average pace while it worked. Waiting does not count."""
 
     percent: Annotated[int, Field(ge=0, le=100)] | None = Field(
         default=None, description="Records done, in percent. Left out until the total is known."
     )
     per_second: float | None = Field(
-        default=None, description="Records done per second, on average."
+        default=None, description="Records done per second of working time, on average."
     )
     eta_seconds: Count | None = Field(
         default=None, description="Seconds left at that pace. Only a running job has it."

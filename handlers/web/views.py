@@ -98,15 +98,14 @@ def waiting(wait: Wait | None) -> dict[str, Any] | None:
 
 
 def progress(job: Job, now: int) -> dict[str, Any] | None:
-    """Of the records settled so far, and over the whole time since the job first started. A part
-    nobody can know yet is left out: a live walk counts its records as it goes."""
+    """Of the records settled so far, over the time that they took. A part nobody can know yet is
+    left out: a live walk counts its records as it goes."""
     percent = rate = eta = None
     if job.total is not None:
         # A job over no records is done.
         percent = 100 if job.total == 0 else job.position * 100 // job.total
     if job.started_at is not None and job.position:
-        taken = (job.finished_at or now) - job.started_at
-        rate = job.position * SECOND / max(taken, 1)
+        rate = job.position * SECOND / max(_taken(job, job.started_at, now), 1)
     if rate and job.total is not None and job.state is State.RUNNING:
         eta = math.ceil((job.total - job.position) / rate)
     parts = {
@@ -115,6 +114,14 @@ def progress(job: Job, now: int) -> dict[str, Any] | None:
         "eta_seconds": eta,
     }
     return {name: value for name, value in parts.items() if value is not None} or None
+
+
+def _taken(job: Job, started: int, now: int) -> int:
+    """The time (ms) that its records took. For a job of an older version, which did not count it,
+    the whole time since it started."""
+    if job.worked_until is None:
+        return (job.finished_at or now) - started
+    return job.worked_ms
 
 
 def etag(view: Mapping[str, Any]) -> str:

@@ -121,6 +121,16 @@ def test_when_to_ask_again(changed: dict[str, Any], seconds: int | None) -> None
             },
             {"percent": 100, "per_second": 5},
         ),
+        (
+            {
+                "state": State.SETTLING,
+                "started_at": NOW - 10**6,
+                "worked_ms": 20_000,
+                "worked_until": NOW - 9 * 10**5,
+                "position": 100,
+            },
+            {"percent": 100, "per_second": 5},
+        ),
         ({"state": State.RUNNING, "started_at": NOW - 1, "position": 999, "total": 1000}, ...),
     ],
 )

@@ -35,7 +35,7 @@ class Answer(BaseModel):
 
 
 class Progress(Answer):
-    """Over the whole time since the job first started; None: not known yet."""
+    """Over the time that the job worked, without any waiting; None: not known yet."""
 
     percent: int | None = None
     per_second: float | None = None

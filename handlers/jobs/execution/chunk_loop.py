@@ -187,6 +187,7 @@ class ChunkLoop:
                 "failed": job.failed + counts.failed,
                 "skipped": job.skipped + counts.skipped,
                 "effects_open": job.effects_open + (1 if effect else 0),
+                **job.worked(self.world.runtime.now()),
                 **self._pace(),
                 **self._waits_for_rates(job),
             }

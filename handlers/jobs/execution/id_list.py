@@ -60,11 +60,8 @@ class _IdListWriter:
             return stopped.loop_end
         except BadUpload as error:
             raise JobFailed(EndReason.BAD_UPLOAD, str(error)) from error
-        prepared = self.job.model_copy(
-            update={"payload": name, "total": ids.total, "duplicates": ids.duplicates}
-        )
         try:
-            self._commit(prepared, name)
+            prepared = self._commit(name, ids.total, ids.duplicates)
         except StopRequested as stopped:
             self._drop(name)
             return stopped.loop_end
@@ -115,13 +112,9 @@ class _IdListWriter:
             raise StopRequested(self.job, stop)
         still_running(self.world, self.job)
 
-    def _commit(self, prepared: Job, name: str) -> None:
+    def _commit(self, name: str, total: int, duplicates: int) -> Job:
         written = id_list_written(
-            self.world,
-            self.job,
-            payload=name,
-            total=prepared.total or 0,
-            duplicates=prepared.duplicates,
+            self.world, self.job, payload=name, total=total, duplicates=duplicates
         )
         try:
             execute(self.world, written.transaction)
@@ -130,6 +123,7 @@ class _IdListWriter:
                 raise OwnershipLost from rejected
             still_running(self.world, self.job)
             raise OwnershipLost from rejected
+        return written.after
 
     def _drop(self, name: str) -> None:
         """Best effort: the bucket's lifecycle removes what is left."""

@@ -37,6 +37,8 @@ def begin_attempt(
             "worker": worker,
             "receipt": receipt,
             "started_at": job.started_at if job.started_at is not None else now,
+            "worked_ms": _worked_before(job, now),
+            "worked_until": now,
             "retry_at": None,
             "waiting_reason": None,
             "message": "",
@@ -81,6 +83,14 @@ def store_receipt(job: Job, receipt: str) -> Transaction:
         when=(Equals("state", job.state.value), Equals("fence", job.fence)),
     )
     return Transaction("store_receipt", {JOB: update})
+
+
+def _worked_before(job: Job, now: int) -> int:
+    """The job's working time (ms) so far. Of what an older version did, only the whole time is
+    known."""
+    if job.worked_until is None and job.position and job.started_at is not None:
+        return max(0, now - job.started_at)
+    return job.worked_ms
 
 
 def _lease_until(world: World, job: Job, now: int) -> dict[str, Value]:

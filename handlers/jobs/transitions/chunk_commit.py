@@ -69,7 +69,15 @@ def id_list_written(
     Closes: a replaced worker's list coming late (lease), two lists for one job (payload), a job
     that was cancelled or paused meanwhile (state).
     """
-    after = job.model_copy(update={"payload": payload, "total": total, "duplicates": duplicates})
+    after = job.model_copy(
+        update={
+            "payload": payload,
+            "total": total,
+            "duplicates": duplicates,
+            # Writing the list says nothing about how long its records take.
+            "worked_until": world.runtime.now(),
+        }
+    )
     update = job_update(world, job, after, when=(*_running(job), Missing("payload")))
     written = job_is(job.id, lambda now: now.payload == payload)
     writes: dict[str, Write] = {LEASE: _lease_check(job), JOB: update}

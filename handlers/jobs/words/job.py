@@ -162,6 +162,12 @@ class Job(BaseModel):
     started_at: Millis | None = None
     """When the first attempt began."""
     finished_at: Millis | None = None
+    worked_ms: int = Field(default=0, ge=0)
+    """The time that its records took so far: between the beginning of each attempt and its last
+    checkpoint. No pause, no wait and no attempt that came to nothing is in it."""
+    worked_until: Millis | None = None
+    """From when on the next chunk's time counts: the newest checkpoint, or the beginning of the
+    newest attempt. None for jobs that only an older version has worked on."""
     retry_at: Millis | None = None
     waiting_reason: Waiting | None = None
     """The reason that the state alone does not tell; see ``waits_for``."""
@@ -197,6 +203,11 @@ class Job(BaseModel):
     @property
     def counts(self) -> Counts:
         return Counts(succeeded=self.succeeded, failed=self.failed, skipped=self.skipped)
+
+    def worked(self, now: int) -> Mapping[str, int]:
+        """The fields that count the time (ms) since the last checkpoint as work."""
+        since = now if self.worked_until is None else self.worked_until
+        return {"worked_ms": self.worked_ms + max(0, now - since), "worked_until": now}
 
     @property
     def too_many_failed(self) -> bool:
