@@ -176,6 +176,7 @@ class Charts:
         done = (
             Metric.DISPATCHES_RECOVERED,
             Metric.JOBS_REDISPATCHED,
+            Metric.DISPATCHES_PARKED,
             Metric.EFFECTS_PARKED,
             Metric.EFFECTS_REFUSED,
             Metric.EVENTS_PARKED,

@@ -79,6 +79,11 @@ class Monitoring(Construct):
                 above=_LATE_DISPATCH_MS,
             )
             self._alarm(
+                f"{lane.capitalize()}DispatchesParked",
+                "Messages of jobs could not be sent for hours: see fairlane dispatches list.",
+                self._measure(Metric.DISPATCHES_PARKED, lane, "Sum"),
+            )
+            self._alarm(
                 f"{lane.capitalize()}EffectsParked",
                 "A sink failed for hours and its effect is parked: see fairlane effects list.",
                 self._measure(Metric.EFFECTS_PARKED, lane, "Sum"),

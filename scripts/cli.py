@@ -18,6 +18,11 @@ OPERATORS: Final = (
         "Estimate what the deployment of cdk.json costs in a month: idle, and with so many jobs.",
     ),
     Command(
+        "dispatches",
+        "scripts.commands.dispatches:app",
+        "List and replay dispatches: messages of jobs that are not in their queue yet.",
+    ),
+    Command(
         "dlq",
         "scripts.commands.dlq:app",
         "List and redrive dead letters, each with the state of its job.",

@@ -1,4 +1,4 @@
-"""What ``fairlane effects`` and ``fairlane events`` have in common: rows of the outbox."""
+"""What ``fairlane dispatches``, ``effects`` and ``events`` have in common: rows of the outbox."""
 
 from __future__ import annotations
 

@@ -102,7 +102,17 @@ def test_the_backend_has_the_whole_command_without_development_tools(backend: In
     for module in ("tests", "aws_cdk", "pytest", "moto", "ministack", "psutil", "airportsdata"):
         assert not backend.has(module), module
     shown = backend.run("fairlane", "--help").stdout
-    for command in ("jobs", "lanes", "dlq", "drift", "effects", "events", "tenants", "demo"):
+    for command in (
+        "jobs",
+        "lanes",
+        "dlq",
+        "dispatches",
+        "drift",
+        "effects",
+        "events",
+        "tenants",
+        "demo",
+    ):
         assert f"\n  {command} " in shown
     for command in ("dlq list", "drift", "effects list", "events replay", "tenants set"):
         assert "--stack" in backend.run("fairlane", *command.split(), "--help").stdout
@@ -131,7 +141,7 @@ def test_operators_commands_work_on_a_deployed_stack(backend: Installed, stack: 
     name = ("--stack", stack.deployed.stack)
     shown = backend.run("fairlane", "tenants", "show", "--tenant", TENANT, *name, env=env).stdout
     assert "the deployment's" in shown
-    for command in ("dlq", "effects", "events"):
+    for command in ("dlq", "dispatches", "effects", "events"):
         assert backend.run("fairlane", command, "list", "--json", *name, env=env).stdout
 
 

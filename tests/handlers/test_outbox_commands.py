@@ -1,4 +1,4 @@
-"""``fairlane effects`` and ``fairlane events`` on a deployment's own rows."""
+"""``fairlane dispatches``, ``effects`` and ``events`` on a deployment's own rows."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.words.effect import Batch, Delivered
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.event import ADDRESS, EVENT_BUS, EventType, JobEvent, NotTaken
+from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
-from scripts.commands import effects, events
+from scripts.commands import dispatches, effects, events
 from scripts.ops.deployment import Quiet
 
 if TYPE_CHECKING:
@@ -146,6 +147,36 @@ def test_parked_events_are_listed_and_told_again(
     check(site, "events", 2, "[answered 410]")
     said = sorted(key.split(":")[1] for key in site.outside.heard)
     assert said == ["ended", "ended", "started", "started"]
+
+
+def test_c78_parked_dispatches_are_listed_and_sent_again(
+    stack: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: object) -> frozenset[int]:
+        raise Transient("[down]")
+
+    world = replace(stack.world, limits=Limits(max_dispatch_tries=1))
+    here = SimpleNamespace(world=replace(world, telemetry=Quiet()))
+    monkeypatch.setattr(dispatches, "deployment", lambda *_: here)
+    monkeypatch.setenv("COLUMNS", "300")
+    with monkeypatch.context() as patched:
+        patched.setattr(type(stack.world.queues[Lane.SMALL]), "send", lambda *_: refused(_))
+        jobs = [stack.created(stack.fill(1), f"s{n}") for n in range(2)]
+        site = Site(Outside(), world, jobs)
+        assert fairlane("dispatches", "list")["open"] == 2
+        site.recover()
+    listed = fairlane("dispatches", "list")
+    assert (listed["open"], listed["parked"]) == (0, 2)
+    assert {row["job"] for row in listed["dispatches"]} == set(jobs)
+    assert all(row["error"].endswith("[down]") for row in listed["dispatches"])
+    assert "[down]" in plainly("dispatches", "list")
+    assert fairlane("dispatches", "replay", "--job", jobs[0]) == {"replayed": 1}
+    site.recover()
+    assert [row["job"] for row in fairlane("dispatches", "list")["dispatches"]] == [jobs[1]]
+    assert plainly("dispatches", "replay").startswith("1 dispatches will ")
+    site.recover()
+    assert fairlane("dispatches", "list") == {"open": 0, "parked": 0, "dispatches": []}
+    assert len(stack.receive(limit=10)) == 2
 
 
 def test_an_address_is_shown_as_it_is(stack: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 OVER: Final = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
 DONE: Final = OVER | {"SETTLING"}
 """States of jobs that hold neither subject nor slot."""
+RETRIES: Final = frozenset({"claim_dispatch", "dispatch_later"})
+"""Transactions on a dispatch row that is there already."""
 WORKED_ON: Final = frozenset({"RUNNING", "CANCELLING", "PAUSING"})
 
 
@@ -191,7 +193,7 @@ class Watch:
         elif key.sk == "ACTIVE":
             more = int_of(new, "jobs") > int_of(old or {}, "jobs")
             touched.counters[key.pk.removeprefix("TENANT#")] |= {"ACTIVE"} if more else set()
-        elif key.sk.startswith("DISPATCH") and new and action != "claim_dispatch":
+        elif key.sk.startswith("DISPATCH") and new and action not in RETRIES:
             if key in self.dispatched:
                 self.wrong("5", f"{action}: {key.sk} of job {short(key.pk)} is written again")
             self.dispatched.add(key)

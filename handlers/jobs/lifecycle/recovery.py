@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ..effects.rows import claim_effect, record_run
 from ..effects.run import effect_of_item, run_effect
 from ..events.delivery import EventDelivery
-from ..storage import control_table, outbox
+from ..storage import control_table
 from ..storage.backlog import report_backlog
 from ..storage.control_table import read_job
 from ..storage.transaction import Rejected, Transaction, execute, retry_transient
@@ -25,14 +26,13 @@ from ..transitions.finish import Ending
 from ..transitions.quotas import NONE_HELD
 from ..words.errors import OutcomeUnknown, Refused, Transient, Undecodable
 from ..words.job import Job, Lane
-from ..words.messages import Message, group_of
 from ..words.metrics import Metric
 from ..words.states import State
 from ..words.timing import ms
 from ..words.writes import Equals, Index, Update, as_stored
 from .admission import admit_held
 from .cleanup import clean_up, release_if_held
-from .dispatch import drop_dispatch, send_dispatch
+from .dispatch import is_unsent, recover_dispatch, send_dispatch
 from .finish import end_job, out_of_attempts, pause_job
 from .undecodable import UndecodableResult, end_undecodable, readable_fence
 
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from ..words.job import Lease
     from ..words.ports import World
     from ..words.writes import Found, Item, Key
-
-CLAIM: Final = 30_000
-"""ms a claimed dispatch is left to the run that claimed it."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +53,8 @@ class Recovery:
         """Do every step; returns how many items each handled. Never raises for one bad item."""
         report_backlog(self.world)
         # Steps that call places outside come last: a sink that hangs uses up the whole run.
-        steps = {
-            control_table.DISPATCH: self._dispatch,
+        steps: dict[str, Callable[[Found], bool]] = {
+            control_table.DISPATCH: partial(recover_dispatch, self.world),
             control_table.LEASE: self._lease,
             control_table.ADMIT: self._admit,
             control_table.CLEANUP: self._cleanup,
@@ -102,29 +99,7 @@ class Recovery:
             return []
         return list(page.found)
 
-    # --- 1. dispatches ------------------------------------------------------------------------
-
-    def _dispatch(self, found: Found) -> bool:
-        """Send a message that the fast path did not. Sent twice, it does no work twice."""
-        world, row = self.world, found.item
-        at = int(str(row[Index.DUE.sk]))
-        late = max(0, world.runtime.now() - at)
-        tries = int(str(row["tries"]))
-        outbox.claim(world, "dispatch", found.key, tries=tries, due_at=at, ms=CLAIM)
-        lane = Lane(str(row["lane"]))
-        job_id = str(row["job_id"])
-        world.telemetry.duration(Metric.OLDEST_DISPATCH, late, lane=lane)
-        message = Message(job_id, lane, group_of(str(row["tenant"])))
-        try:
-            if world.queues[lane].send([message]):
-                return False
-        except OutcomeUnknown:
-            return False
-        drop_dispatch(world, job_id, int(found.key.sk.rpartition("#")[2]))
-        world.telemetry.count(Metric.DISPATCHES_RECOVERED, lane=lane)
-        return True
-
-    # --- 2. effects ---------------------------------------------------------------------------
+    # --- effects ----------------------------------------------------------------------------
 
     def _effect(self, found: Found) -> bool:
         """Run an effect that the worker did not finish, or that has to be tried again."""
@@ -139,7 +114,7 @@ class Recovery:
             self.world.telemetry.count(Metric.EFFECTS_DONE, lane=lane, operation=effect.operation)
         return done
 
-    # --- 3. leases ----------------------------------------------------------------------------
+    # --- leases -----------------------------------------------------------------------------
 
     def _lease(self, found: Found) -> bool:
         """A lease whose holder shows no life: dispatch the job again, finish its transition, or
@@ -160,13 +135,30 @@ class Recovery:
             return result is UndecodableResult.DONE
         if job.held:
             return self._held(found.key, item, job)
+        if self._waits_for_its_message(job):
+            self._look_later(found.key, item, job)
+            return False
         return self._dead(job, lease)
 
     def _held(self, lease: Key, item: Item, job: Job) -> bool:
-        """A held job waits for a slot, not for a message. Recovery looks at it again later:
-        otherwise many held jobs could fill every slice, and hide the dead jobs behind them."""
+        """A held job waits for a slot, not for a message."""
+        admitted = admit_held(self.world, job.tenant, job.lane)
+        self._look_later(lease, item, job)
+        return admitted > 0
+
+    def _waits_for_its_message(self, job: Job) -> bool:
+        """Whether the job's message is not lost, but could not be sent yet: another dispatch would
+        be one more row that cannot be sent."""
+        if job.state not in {State.QUEUED, State.RUNNING}:
+            return False
+        if job.state is State.RUNNING and self._out_of_attempts(job):
+            return False
+        return is_unsent(self.world, job)
+
+    def _look_later(self, lease: Key, item: Item, job: Job) -> None:
+        """Look at the job again after a while: otherwise many that wait could fill every slice, and
+        hide the dead jobs behind them."""
         world = self.world
-        admitted = admit_held(world, job.tenant, job.lane)
         later = Update(
             lease,
             set={Index.DUE.sk: world.runtime.now() + ms(world.timing.lost_after)},
@@ -175,7 +167,6 @@ class Recovery:
         # An admission has moved the due time already.
         with suppress(Rejected):
             execute(world, Transaction("look_later", {LEASE: later}))
-        return admitted > 0
 
     def _is_due(self, item: Item) -> bool:
         at = item.get(Index.DUE.sk)
@@ -224,7 +215,7 @@ class Recovery:
         self._log("orphan_freed", job_id=lease["job_id"], lease=key.pk)
         return True
 
-    # --- 4. held jobs -------------------------------------------------------------------------
+    # --- held jobs --------------------------------------------------------------------------
 
     def _admit(self, found: Found) -> bool:
         """Admit held jobs, then look again later while a job is still held."""
@@ -248,7 +239,7 @@ class Recovery:
             self._log("look_again_left", tenant=tenant, why=str(error))
         return admitted > 0
 
-    # --- 5. clean-up --------------------------------------------------------------------------
+    # --- clean-up ---------------------------------------------------------------------------
 
     def _cleanup(self, found: Found) -> bool:
         job = retry_transient(self.world, lambda: read_job(self.world, str(found.item["id"])))

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ..words.writes import Item, Value
 
 DISPATCH: Final = "dispatch"
+DISPATCH_PREFIX: Final = "DISPATCH#"
+PARKED_DISPATCH: Final = "parked_dispatch"
+"""The kind of dispatches that were given up."""
 EFFECT: Final = "effect"
 EFFECT_PREFIX: Final = "EFFECT#"
 PARKED: Final = "parked"
@@ -71,7 +74,7 @@ def active_key(tenant: str) -> Key:
 
 
 def dispatch_key(job_id: str, number: int) -> Key:
-    return Key(f"JOB#{job_id}", f"DISPATCH#{number:06}")
+    return Key(f"JOB#{job_id}", f"{DISPATCH_PREFIX}{number:06}")
 
 
 def outcome_key(job_id: str, position: int) -> Key:

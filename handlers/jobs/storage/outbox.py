@@ -64,19 +64,27 @@ def claim(world: World, what: str, key: Key, *, tries: int, due_at: int, ms: int
     return Claim(key, tries + 1, until)
 
 
-def retried(world: World, *, tries: int, error: str, asked_ms: int | None = None) -> Item:
+def retried(
+    world: World,
+    *,
+    tries: int,
+    error: str,
+    asked_ms: int | None = None,
+    cap: float | None = None,
+) -> Item:
     """The attributes to set on a row that is tried again later, after a jittered and growing wait.
-    asked_ms: the wait that the other side asked for."""
-    at = world.runtime.now() + wait_ms(world, tries, asked_ms)
+    asked_ms: the wait that the other side asked for. cap: see ``wait_ms``."""
+    at = world.runtime.now() + wait_ms(world, tries, asked_ms, cap)
     return {Index.DUE.sk: at, "last_error": error}
 
 
-def wait_ms(world: World, tries: int, asked_ms: int | None = None) -> int:
-    """The wait (ms) between this many tries and the next."""
+def wait_ms(world: World, tries: int, asked_ms: int | None = None, cap: float | None = None) -> int:
+    """The wait (ms) between this many tries and the next. cap: seconds of the longest one, without
+    what was asked for; ``effect_retry_cap`` when left out."""
     return backoff_ms(
         tries - 1,
         base=world.timing.effect_retry_base,
-        cap=world.timing.effect_retry_cap,
+        cap=world.timing.effect_retry_cap if cap is None else cap,
         random=world.runtime.random(),
         asked_ms=asked_ms,
     )

@@ -198,6 +198,9 @@ class Limits(BaseModel):
     counts: about five hours with the default backoff."""
     max_effect_tries: int = Field(default=30, ge=1)
     """Tries after which an effect is parked: about six hours with the default backoff."""
+    max_dispatch_tries: int = Field(default=30, ge=1)
+    """Tries of recovery after which a job's message is parked: about two hours with the default
+    backoff."""
     recovery_slice: int = Field(default=200, ge=1)
     """Items of each kind one recovery run looks at."""
 

@@ -42,6 +42,8 @@ class Metric(StrEnum):
     ``backlog.MAX_COUNTED`` of each shard are counted."""
     DISPATCHES_RECOVERED = "DispatchesRecovered"
     """Messages that recovery sent because the fast path did not."""
+    DISPATCHES_PARKED = "DispatchesParked"
+    """Messages that recovery could not send, and that wait for a replay."""
     OLDEST_DISPATCH = "OldestDispatch"
     """ms the oldest unsent dispatch is past due."""
     EFFECTS_DONE = "EffectsDone"

@@ -1,4 +1,4 @@
-"""Cases of messages that wait to be sent (C34, C36)."""
+"""Cases of messages that wait to be sent (C34, C36, C78)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,26 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs.lifecycle.recovery import CLAIM, Recovery
+from handlers.jobs.lifecycle.dispatch import (
+    CLAIM,
+    NOT_SENT,
+    replay_dispatch,
+    unsent_of_all,
+    unsent_of_job,
+)
+from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.storage import control_table
-from handlers.jobs.words.errors import Transient
-from handlers.jobs.words.job import Lane
+from handlers.jobs.words.errors import OutcomeUnknown, Transient
+from handlers.jobs.words.job import Lane, Waiting
+from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.messages import group_of
+from handlers.jobs.words.metrics import Metric
 from handlers.jobs.words.states import State
-from handlers.jobs.words.timing import MINUTE, ms
-from handlers.jobs.words.writes import Put
+from handlers.jobs.words.timing import HOUR, MINUTE, SECOND, ms
+from handlers.jobs.words.writes import Put, Update
 from handlers.testing.lane_queue import MemoryLaneQueue
 from handlers.testing.world import MemoryWorld, memory_world
-from tests.support.jobs import TENANT, fill, free, new_job, now, prices, run_next
+from tests.support.jobs import TENANT, begin, fill, free, new_job, now, prices, run_next
 from tests.support.process import Killed, die, nth, process
 
 if TYPE_CHECKING:
@@ -168,3 +177,118 @@ def test_c36_what_one_dispatcher_has_claimed_another_leaves_alone() -> None:
     settled = Recovery(here).run()
     assert (settled[control_table.DISPATCH], others[0][control_table.DISPATCH]) == (1, 9)
     assert queue.sends == 10
+
+
+# --- C78 --------------------------------------------------------------------------------------
+
+TRIES = 12
+LOOK = 2 * SECOND
+
+
+class Refusing(MemoryLaneQueue):
+    """Takes no message while it is broken."""
+
+    def __init__(self, below: MemoryWorld, how: Exception | None) -> None:
+        super().__init__(below.runtime, name="small", visibility=12)
+        self.how = how
+        self.broken = True
+        self.tried: list[int] = []
+
+    def send(self, messages: Sequence[Message]) -> frozenset[int]:
+        self.tried.append(self._runtime.now())
+        if not self.broken:
+            return super().send(messages)
+        if self.how is None:
+            return frozenset(range(len(messages)))
+        raise self.how
+
+
+def refusing(how: Exception | None) -> tuple[MemoryWorld, Refusing]:
+    world = memory_world(limits=Limits(max_dispatch_tries=TRIES))
+    queue = Refusing(world, how)
+    return replace(world, queues={**world.queues, SMALL: queue}), queue
+
+
+def recover_for(world: MemoryWorld, time: int) -> None:
+    for _ in range(time // LOOK):
+        world.runtime.sleep(LOOK)
+        Recovery(world).run()
+
+
+@pytest.mark.parametrize(
+    "how", [None, Transient("down"), OutcomeUnknown("no reply"), ZeroDivisionError("a bug")]
+)
+@pytest.mark.parametrize("lost", [False, True])
+def test_c78_a_message_that_cannot_be_sent_is_parked_until_a_replay(
+    how: Exception | None,
+    lost: bool,  # noqa: FBT001  a parameter of the test
+) -> None:
+    """A new job's, or that of a job whose worker died; however sending it fails."""
+    world, queue = refusing(how)
+    ids = fill(world, 1)
+    queue.broken = not lost
+    job = new_job(world, ids)
+    if lost:
+        [delivery] = queue.receive(1, 0)
+        queue.delete(delivery.receipt)
+        begin(world, job)
+        queue.broken = True
+    queue.tried.clear()
+    recover_for(world, HOUR)
+
+    by_fast_path = 1 if lost else 0
+    assert len(queue.tried) == by_fast_path + TRIES
+    waits = [after - before for before, after in zip(queue.tried, queue.tried[1:], strict=False)]
+    assert max(waits) <= ms(world.timing.retry_cap) + LOOK
+    assert min(waits[-4:]) >= ms(world.timing.retry_cap) // 2
+    [row] = unsent_of_job(world, job.id)
+    assert [row] == list(unsent_of_all(world))
+    assert (row.parked, row.tries, row.lane) == (True, TRIES, SMALL.value)
+    assert str(how or "refused") in row.error
+    assert world.telemetry.total(Metric.DISPATCHES_PARKED) == 1
+    assert world.telemetry.actions().count("dispatch_parked") == 1
+    waiting = now(world, job)
+    reason = Waiting.WORKER_LOST if lost else Waiting.DEPENDENCY_DOWN
+    assert (waiting.waits_for, waiting.message) == (reason, NOT_SENT)
+
+    queue.broken = False
+    recover_for(world, MINUTE)
+    assert len(queue.tried) == by_fast_path + TRIES
+    assert replay_dispatch(world, row)
+    assert not replay_dispatch(world, row)
+    assert now(world, job).message == ""
+    recover_for(world, LOOK)
+    assert not list(unsent_of_all(world))
+    run_next(world, SMALL)
+    assert (now(world, job).state, prices(world, ids)) == (State.SUCCEEDED, {11})
+    assert free(world, job)
+
+
+def test_c78_a_row_that_nobody_can_read_is_parked_and_holds_no_other_up() -> None:
+    world, queue = refusing(None)
+    queue.broken = False
+    pending(world, "good", world.runtime.now())
+    pending(world, "bad", world.runtime.now())
+    world.store.transact(
+        "damage", [Update(control_table.dispatch_key("bad", 1), set={"lane": "lame"})]
+    )
+    recover_for(world, HOUR)
+    assert len(sent(world)) == 1
+    [row] = unsent_of_all(world)
+    assert (row.job_id, row.parked, row.tries) == ("bad", True, TRIES)
+    assert "lame" in row.error
+
+
+def test_c78_a_job_that_moved_is_not_changed_when_its_old_message_is_parked() -> None:
+    world, _ = refusing(None)
+    job = new_job(world, fill(world, 1))
+    paused = begin(world, job)
+    recover_for(world, 30 * SECOND)
+    world.store.transact(
+        "ended",
+        [Update(control_table.job_key(job.id), set={"state": "PAUSED", "fence": paused.fence + 1})],
+    )
+    recover_for(world, HOUR)
+    [row] = unsent_of_job(world, job.id)
+    assert row.parked
+    assert (now(world, job).message, now(world, job).waits_for) == ("", Waiting.PAUSED)
