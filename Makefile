@@ -21,6 +21,7 @@ GOOD := import ensurepip, sys; sys.exit(sys.version_info < (3, 11))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 BENCH := $(VENV)/.bench
+DOCS := $(VENV)/docs
 CDK := $(VENV)/cdk
 CODE := $(wildcard app.py) client/src/fairlane_client fairlane handlers infra scripts tests
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -35,11 +36,13 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 # The checks are about this environment, whatever the caller's says.
 unexport PYTHONPATH PYTHONHOME
+# The theme's advertisement for its successor.
+export NO_MKDOCS_2_WARNING := 1
 # Without cached bytecode, every process compiles what it imports again: 9 s of CPU for the CDK.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup format lint types imports check test unit demo verify up down status bench \
-	openapi synth simulate soak lock trace clean
+.PHONY: help setup format lint types imports check test unit demo verify up down status bench docs \
+	reference openapi synth simulate soak lock trace clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,7 +81,7 @@ types: $(STAMP) ## Check the types, strictly
 imports: $(STAMP) ## Check who may import whom
 	$(BIN)/lint-imports --no-cache --no-logo
 
-check: lint types imports $(BENCH) ## Format, lint, types, imports and all tests
+check: lint types imports $(BENCH) $(DOCS)/.set-up ## Format, lint, types, imports and all tests
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 test: check synth ## What CI runs: the checks, all tests, and the CDK's own command over the app
@@ -109,8 +112,20 @@ $(BENCH): requirements/bench.txt $(STAMP)
 	@$(BIN)/uv pip install --quiet --require-hashes -r requirements/bench.txt
 	@touch $@
 
+docs: $(DOCS)/.set-up ## Build the documentation site in build/site
+	$(DOCS)/bin/mkdocs build --strict
+
+# What the site is built with: of its own, since nothing of Fairlane runs there.
+$(DOCS)/.set-up: requirements/docs.txt $(STAMP)
+	@$(BIN)/python -m venv --clear $(DOCS)
+	@VIRTUAL_ENV=$(DOCS) $(BIN)/uv pip install --quiet --require-hashes -r requirements/docs.txt
+	@touch $@
+
 openapi: $(STAMP) ## Write the API's OpenAPI document again, from the code
 	$(BIN)/python -m scripts.openapi
+
+reference: $(STAMP) ## Write the pages of docs/reference again, from the code
+	$(BIN)/python -m scripts.reference
 
 synth: $(STAMP) $(CDK)/.set-up ## Write the CloudFormation templates to cdk.out; needs no AWS account
 	$(CDK)/node_modules/.bin/cdk synth --quiet $(ARGS)
@@ -133,6 +148,7 @@ lock: $(STAMP) ## Compile requirements/*.in again (ARGS=--upgrade for newer indi
 	$(COMPILE) $(ARGS) requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) $(ARGS) requirements/lambda.in -c requirements/dev.txt -o requirements/lambda.txt
 	$(COMPILE) $(ARGS) requirements/bench.in -c requirements/dev.txt -o requirements/bench.txt
+	$(COMPILE) $(ARGS) requirements/docs.in -o requirements/docs.txt
 
 trace: $(STAMP) ## Show the files that one job goes through, in order
 	$(BIN)/python -m scripts.checks.trace

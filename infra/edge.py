@@ -143,7 +143,7 @@ class Edge(Construct):
         action = waf.CfnWebACL.RuleActionProperty(count={})
         if self._settings.mode == "block":
             response = waf.CfnWebACL.CustomResponseProperty(
-                response_code=_STATUS[answer].value,
+                response_code=STATUS[answer].value,
                 custom_response_body_key=answer,
                 response_headers=_RETRY_AFTER if answer == TOO_MANY else None,
             )
@@ -209,7 +209,7 @@ class Edge(Construct):
 
 # --- what it answers --------------------------------------------------------------------------
 
-_STATUS: Final = {
+STATUS: Final = {
     TOO_LARGE: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     TOO_LARGE_HERE: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     REFUSED: HTTPStatus.FORBIDDEN,
@@ -235,7 +235,7 @@ def _answers() -> dict[str, waf.CfnWebACL.CustomResponseBodyProperty]:
 
 
 def _problem(key: str, detail: str) -> dict[str, object]:
-    status = _STATUS[key]
+    status = STATUS[key]
     code = TOO_LARGE if key == TOO_LARGE_HERE else key
     return {
         "type": f"urn:fairlane:problem:{code}",

@@ -53,7 +53,7 @@ class _Problem:
 _FORBIDDEN: Final = (HTTPStatus.FORBIDDEN, "forbidden")
 _THROTTLED: Final = (HTTPStatus.TOO_MANY_REQUESTS, "throttled")
 _TIMEOUT: Final = (HTTPStatus.GATEWAY_TIMEOUT, "gateway_timeout")
-_PROBLEMS: Final = (
+PROBLEMS: Final = (
     _Problem("Unauthorized", Kind.UNAUTHORIZED, HTTPStatus.UNAUTHORIZED, "unauthorized"),
     _Problem("AccessDenied", Kind.ACCESS_DENIED, *_FORBIDDEN),
     _Problem("NoToken", Kind.MISSING_AUTHENTICATION_TOKEN, *_FORBIDDEN),
@@ -86,7 +86,7 @@ _PROBLEMS: Final = (
 
 
 def add_problem_answers(rest: apigateway.RestApi) -> None:
-    for problem in _PROBLEMS:
+    for problem in PROBLEMS:
         rest.add_gateway_response(
             problem.id,
             type=problem.kind,

@@ -16,6 +16,8 @@ from .settings import DeploySettings
 _STRING: Final = dynamodb.AttributeType.STRING
 _NUMBER: Final = dynamodb.AttributeType.NUMBER
 
+REPORT_DAYS: Final = 1
+"""How long a report's file is kept; its address is good for minutes."""
 INDEXES: Final = {"due": _NUMBER, "by_tenant": _STRING, "held": _STRING}
 """Index name to the type of its sort key; the keys are ``<index>_pk`` and ``<index>_sk``."""
 
@@ -101,8 +103,10 @@ class Storage(Construct):
                     prefix="uploads/",
                     expiration=Duration.days(settings.upload_days),
                 ),
-                # Made again whenever somebody asks; their addresses are good for minutes.
-                s3.LifecycleRule(id="reports", prefix="reports/", expiration=Duration.days(1)),
+                # Made again whenever somebody asks.
+                s3.LifecycleRule(
+                    id="reports", prefix="reports/", expiration=Duration.days(REPORT_DAYS)
+                ),
             ],
             removal_policy=self._removal,
             auto_delete_objects=settings.removal == "purge",

@@ -23,7 +23,10 @@ ROOT: Final = Path(__file__).parents[2]
 README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
 CASES: Final = (ROOT / "docs" / "cases.md").read_text(encoding="utf-8")
 PROTOCOL: Final = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
-PAGES: Final = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+TUTORIAL: Final = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+PAGES: Final = sorted(
+    {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")} - {ROOT / "CHANGELOG.md"}
+)
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -137,6 +140,22 @@ def test_the_operation_of_the_page_holds_in_its_own_test(tmp_path: Path) -> None
     source, test = blocks(page, "python")
     folder = own_folder(tmp_path, "raise_price.py", source)
     assert ran(folder, f"{test}\n\ntest_a_price_is_raised()\nprint('held')") == "held\n"
+
+
+HEIGHTS: Final = """
+from fairlane.testing import tried
+from our_operations.height_class import height_class
+found = [tried(height_class, {"elevation": feet}, high=5000) for feet in (5431, 12, "?")]
+found.append(tried(height_class, {"elevation": 12, "height": "low"}, high=5000))
+print(*(f"{type(each.outcome).__name__}:{each.after.get('height')}" for each in found))
+"""
+
+
+def test_the_operation_of_the_tutorial_works(tmp_path: Path) -> None:
+    source, client = blocks(TUTORIAL, "python")
+    folder = own_folder(tmp_path, "height_class.py", source)
+    assert ran(folder, HEIGHTS).split() == ["Change:high", "Change:low", "Fail:None", "Skip:low"]
+    compile(client, "client.py", "exec")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
