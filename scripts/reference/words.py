@@ -109,6 +109,10 @@ PROBLEMS: Final = {
         "The tenant has `limit` jobs that have not ended.",
         "Wait, or ask the operator for a higher limit.",
     ),
+    "tenant_stopped": (
+        "An operator has set a limit of the tenant to 0.",
+        "Ask the operator; a repeated request is refused again.",
+    ),
     "in_progress": (
         "A request with the same Idempotency-Key is still being answered.",
         "Send it again after `Retry-After`.",
