@@ -1,5 +1,7 @@
 # The bulk worker. The Lambdas don't use it: their wheels are a layer (infra/bundling.py).
-FROM public.ecr.aws/docker/library/python:3.13-slim
+# bulk_lane.base_image names it by its digest.
+ARG BASE=public.ecr.aws/docker/library/python:3.13-slim
+FROM ${BASE}
 
 # Each line of output is a log event of its own, also the last one before a kill.
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1

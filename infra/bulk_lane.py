@@ -161,6 +161,7 @@ class BulkLane(Construct):
         return ecs.ContainerImage.from_asset(
             str(image_context(own)),
             file="Dockerfile",
+            build_args=None if lane.base_image is None else {"BASE": lane.base_image},
             platform=_PLATFORMS[settings.architecture][1],
         )
 

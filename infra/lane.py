@@ -13,12 +13,10 @@ from constructs import Construct
 from handlers.jobs.words.timing import LaneTiming
 
 from .acknowledge import acknowledge_serverless
+from .parts import AlarmSettings
 
 MINUTE: Final = Duration.minutes(1)
 """CloudWatch's finest period for AWS metrics; CDK's default is five."""
-
-IN_FLIGHT_ALARM: Final = 100_000
-"""At about 120,000 messages in flight SQS gives no more, and a long poll does not say so."""
 
 
 def alarm_name(scope: Construct, page: str) -> str:
@@ -36,7 +34,13 @@ class Lane(Construct):
     """Every duration and count comes out of the lane's timing, whose relations are checked."""
 
     def __init__(
-        self, scope: Construct, id_: str, *, timing: LaneTiming, key: kms.IKey | None = None
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        timing: LaneTiming,
+        alarms: AlarmSettings,
+        key: kms.IKey | None = None,
     ) -> None:
         super().__init__(scope, id_)
         stack = Stack.of(self)
@@ -74,7 +78,7 @@ class Lane(Construct):
                 queue=self.dead_letters, max_receive_count=timing.max_receive_count
             ),
         )
-        self._alarms()
+        self._alarms(alarms)
 
     def metric(self, name: str, statistic: str = "Maximum") -> cloudwatch.Metric:
         return self.queue.metric(name, statistic=statistic, period=MINUTE)
@@ -85,7 +89,7 @@ class Lane(Construct):
             "ApproximateNumberOfMessagesVisible", statistic="Maximum", period=MINUTE
         )
 
-    def _alarms(self) -> None:
+    def _alarms(self, alarms: AlarmSettings) -> None:
         cloudwatch.Alarm(
             self,
             "DeadLettersAlarm",
@@ -103,7 +107,7 @@ class Lane(Construct):
             alarm_name=alarm_name(self, f"{self.node.id}InFlight"),
             alarm_description="SQS allows hardly more messages in flight: workers may be stuck.",
             metric=self.metric("ApproximateNumberOfMessagesNotVisible"),
-            threshold=IN_FLIGHT_ALARM,
+            threshold=alarms.in_flight,
             evaluation_periods=3,
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,

@@ -6,6 +6,7 @@ from typing import Final
 
 from aws_cdk import Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from handlers.jobs.words.metrics import Metric
@@ -15,12 +16,10 @@ from .edge import Edge
 from .lane import MINUTE, alarm_name
 from .scaling import task_count
 from .settings import DeploySettings
+from .storage import INDEXES
 
 _ABOVE: Final = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
-_LATE_DISPATCH_MS: Final = 3 * 60_000
-"""Recovery had two runs to send it, and could not."""
-_LATE_MS: Final = 10 * 60_000
-"""Past the time at which recovery meant to try it: it does not get round to all of them."""
+_MINUTE_MS: Final = 60_000
 
 
 class Monitoring(Construct):
@@ -56,7 +55,8 @@ class Monitoring(Construct):
 
     def _lane_alarms(self) -> None:
         watched = self._watched
-        slo = self._settings.small_lane.dwell_slo_ms
+        slo, alarms = self._settings.small_lane.dwell_slo_ms, self._settings.alarms
+        late = alarms.recovery_late_minutes * _MINUTE_MS
         self._alarm(
             "SmallDwell",
             "Small jobs start later than promised.",
@@ -76,7 +76,7 @@ class Monitoring(Construct):
                 f"{lane.capitalize()}Dispatches",
                 "Recovery has not sent a dispatch to its queue for too long.",
                 self._measure(Metric.OLDEST_DISPATCH, lane, "Maximum"),
-                above=_LATE_DISPATCH_MS,
+                above=alarms.dispatch_late_minutes * _MINUTE_MS,
             )
             self._alarm(
                 f"{lane.capitalize()}DispatchesParked",
@@ -97,7 +97,7 @@ class Monitoring(Construct):
                 f"{lane.capitalize()}EffectAge",
                 "Recovery runs open effects later than it should.",
                 self._measure(Metric.EFFECT_AGE, lane, "Maximum"),
-                above=_LATE_MS,
+                above=late,
                 periods=3,
             )
             self._alarm(
@@ -114,7 +114,7 @@ class Monitoring(Construct):
                 f"{lane.capitalize()}EventAge",
                 "Recovery sends jobs' events later than it should.",
                 self._measure(Metric.EVENT_AGE, lane, "Maximum"),
-                above=_LATE_MS,
+                above=late,
                 periods=3,
             )
 
@@ -169,7 +169,7 @@ class Monitoring(Construct):
             "BulkDwell",
             f"Bulk jobs start more than {minutes} minutes late.",
             self._measure(Metric.DWELL, "bulk", "p95"),
-            above=minutes * 60_000,
+            above=minutes * _MINUTE_MS,
             periods=3,
         )
         self._alarm(
@@ -190,7 +190,7 @@ class Monitoring(Construct):
             "BulkReceivesFailed",
             "Bulk workers cannot receive messages.",
             self._measure(Metric.RECEIVES_FAILED, "bulk", "Sum"),
-            above=5,
+            above=self._settings.alarms.receives_failed,
             periods=3,
         )
 
@@ -228,30 +228,27 @@ class Monitoring(Construct):
 
     def _table_alarms(self) -> None:
         storage = self._watched.storage
-        tables = {"Control": storage.control, "Records": storage.records}
-        for name, table in tables.items():
+        tables = {
+            "Control": (storage.control, (None, *INDEXES)),
+            "Records": (storage.records, (None,)),
+            "Idempotency": (storage.idempotency, (None,)),
+        }
+        for name, (table, parts) in tables.items():
+            metrics = {
+                f"{kind.lower()}{n}": _throttles(table, kind, index)
+                for n, index in enumerate(parts)
+                for kind in ("Read", "Write")
+            }
             self._alarm(
                 f"{name}Throttles",
                 f"DynamoDB throttles the {name.lower()} table.",
                 cloudwatch.MathExpression(
-                    expression="FILL(reads, 0) + FILL(writes, 0)",
-                    using_metrics={
-                        key: cloudwatch.Metric(
-                            namespace="AWS/DynamoDB",
-                            metric_name=metric,
-                            dimensions_map={"TableName": table.table_name},
-                            statistic="Sum",
-                            period=MINUTE,
-                        )
-                        for key, metric in (
-                            ("reads", "ReadThrottleEvents"),
-                            ("writes", "WriteThrottleEvents"),
-                        )
-                    },
+                    expression=" + ".join(f"FILL({id_}, 0)" for id_ in metrics),
+                    using_metrics=metrics,
                     label="Throttled reads and writes",
                     period=MINUTE,
                 ),
-                periods=5,
+                periods=self._settings.alarms.throttled_minutes,
             )
 
     def _firewall_alarm(self, edge: Edge) -> None:
@@ -294,3 +291,15 @@ class Monitoring(Construct):
             # Idle queues and functions report nothing.
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
+
+
+def _throttles(table: dynamodb.ITable, kind: str, index: str | None) -> cloudwatch.Metric:
+    """Of the table itself, or of an index, whose throttles DynamoDB counts apart."""
+    of_index = {} if index is None else {"GlobalSecondaryIndexName": index}
+    return cloudwatch.Metric(
+        namespace="AWS/DynamoDB",
+        metric_name=f"{kind}ThrottleEvents",
+        dimensions_map={"TableName": table.table_name, **of_index},
+        statistic="Sum",
+        period=MINUTE,
+    )

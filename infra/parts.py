@@ -96,10 +96,19 @@ class BulkLaneSettings(Part):
     """Addresses of the network that the stack makes; each zone has up to two /24 of it."""
     zones: int = Field(default=2, ge=1, le=3)
     """Availability zones of that network. One endpoint costs its price in each of them."""
+    base_image: str | None = Field(default=None, pattern=r"^[^\s@]+@sha256:[0-9a-f]{64}$")
+    """What the Dockerfile starts from, by its digest, so that a deployment builds the same image
+    next month. None: the tag that the Dockerfile names, as it is on that day."""
     image_uri: str | None = Field(default=None, min_length=1)
     """A ready image that needs no credentials to pull, for deploying without Docker; or"""
     repository: RepositorySettings | None = None
     """a ready image in a private ECR repository. Without either, the Dockerfile is built."""
+
+
+class UploadSettings(Part):
+    origins: tuple[Annotated[str, Field(pattern=r"^https?://[^/\s*?#]+$")], ...] = ()
+    """Pages of these origins, such as ``https://app.partner.dev``, may send the upload form and
+    read reports in a browser. None: only programs can."""
 
 
 class ApiSettings(Part):
@@ -137,8 +146,27 @@ class WafSettings(Part):
     behind a domain of your own. A base path of that domain has to be added here."""
 
 
+class AlarmSettings(Part):
+    """When an alarm is raised, where no other setting says it."""
+
+    dispatch_late_minutes: int = Field(default=3, ge=2)
+    """A message that recovery has not sent for so long: it had two runs to do it, and could not."""
+    recovery_late_minutes: int = Field(default=10, ge=2)
+    """An effect or event that recovery runs so late: it does not get round to all of them."""
+    in_flight: int = Field(default=100_000, ge=1, le=120_000)
+    """Messages of a queue in flight. At about 120,000 SQS gives no more, and a long poll does not
+    say so."""
+    receives_failed: int = Field(default=5, ge=0)
+    """More failed receives of bulk workers than this in each of three minutes."""
+    throttled_minutes: int = Field(default=5, ge=1, le=60)
+    """Minutes in a row in which DynamoDB throttles a table or one of its indexes."""
+
+
+TableName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{3,255}$")]
+
+
 class RecordsSettings(Part):
-    table_name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_.-]{3,255}$")
+    table_name: TableName | None = None
     """Your own table of the same account and region; None makes one."""
     tenant_key: str = Field(default="tenant", min_length=1)
     id_key: str = Field(default="id", min_length=1)

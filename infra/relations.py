@@ -10,7 +10,13 @@ from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.timing import require
 from handlers.settings import AuthSettings
 
-from .parts import BulkLaneSettings, DeployEffects, OwnNetwork, SmallLaneSettings
+from .parts import (
+    BulkLaneSettings,
+    DeployEffects,
+    OwnNetwork,
+    RecordsSettings,
+    SmallLaneSettings,
+)
 
 MAPPING_FLOOR: Final = 2
 """The least MaximumConcurrency of an SQS event source mapping (AWS)."""
@@ -184,3 +190,11 @@ def _plain(url: str | None) -> str | None:
 def _example(url: str) -> str | None:
     host = urlsplit(url).hostname or ""
     return url if EXAMPLES.search(host) else None
+
+
+def check_tables(control: str | None, records: RecordsSettings) -> None:
+    if control is not None and control == records.table_name:
+        raise ValueError(
+            f"control_table and records.table_name are both {control}: jobs and records have "
+            "different keys, and need a table each"
+        )

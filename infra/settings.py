@@ -17,6 +17,7 @@ from handlers.jobs.words.timing import DAY, SECOND, LaneTiming, Timing, require
 from handlers.settings import AuthSettings, CallerSettings, PrincipalArn, QuerySettings, Tenant
 
 from .parts import (
+    AlarmSettings,
     ApiSettings,
     BulkLaneSettings,
     DeployEffects,
@@ -25,6 +26,8 @@ from .parts import (
     Part,
     RecordsSettings,
     SmallLaneSettings,
+    TableName,
+    UploadSettings,
     WafSettings,
 )
 from .profiles import Profile, defaults_of, merge
@@ -34,6 +37,7 @@ from .relations import (
     check_links,
     check_network,
     check_no_development,
+    check_tables,
     check_tasks,
     check_way_out,
 )
@@ -77,7 +81,11 @@ class DeploySettings(Part):
     waf: WafSettings = WafSettings()
     vpc: OwnNetwork | None = None
     """Your own network, for workers and functions."""
+    control_table: TableName | None = None
+    """A control table that is there already: one restored from a backup. None makes one."""
     records: RecordsSettings = RecordsSettings()
+    uploads: UploadSettings = UploadSettings()
+    alarms: AlarmSettings = AlarmSettings()
     effects: DeployEffects = DeployEffects()
     query: QuerySettings = QuerySettings()
     pace: PaceSettings = PaceSettings()
@@ -131,6 +139,7 @@ class DeploySettings(Part):
         check_tasks(self.bulk_lane)
         check_network(self.bulk_lane, self.vpc, self.effects)
         check_links(self.limits)
+        check_tables(self.control_table, self.records)
         check_way_out(self.effects, self.bulk_lane)
         if not self.local:
             check_image(self.bulk_lane)

@@ -49,8 +49,12 @@ class Deployment(Construct):
         named = settings.key_arn
         key = None if named is None else kms.Key.from_key_arn(self, "Key", named)
         self.storage: Final = Storage(self, "Storage", settings=settings, key=key)
-        self.small: Final = Lane(self, "Small", timing=settings.timing.small, key=key)
-        self.bulk: Final = Lane(self, "Bulk", timing=settings.timing.bulk, key=key)
+        self.small: Final = Lane(
+            self, "Small", timing=settings.timing.small, alarms=settings.alarms, key=key
+        )
+        self.bulk: Final = Lane(
+            self, "Bulk", timing=settings.timing.bulk, alarms=settings.alarms, key=key
+        )
         own = None if settings.operations is None else own_operations(settings.operations)
         work = work_settings(settings, self.storage, self.small, self.bulk, own)
         environment = work.to_env()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from aws_cdk import CfnResource, Duration, RemovalPolicy
@@ -30,13 +31,7 @@ class Storage(Construct):
         self._key = key
         self._settings = settings
         self._removal = removal_of(settings)
-        self.control = self._table(
-            "Control",
-            partition="pk",
-            sort="sk",
-            indexes=[_index(name, kind) for name, kind in INDEXES.items()],
-            expires="expires_at_seconds",
-        )
+        self.control = self._control(settings)
         self.idempotency = self._table("Idempotency", partition="id", expires="expiration")
         self.records = self._records(settings)
         self.payloads = self._payloads(settings)
@@ -71,6 +66,17 @@ class Storage(Construct):
         if self._key is not None:
             _encrypt(table, self._key)
         return table
+
+    def _control(self, settings: DeploySettings) -> dynamodb.ITable:
+        if settings.control_table is not None:
+            return dynamodb.Table.from_table_name(self, "Control", settings.control_table)
+        return self._table(
+            "Control",
+            partition="pk",
+            sort="sk",
+            indexes=[_index(name, kind) for name, kind in INDEXES.items()],
+            expires="expires_at_seconds",
+        )
 
     def _records(self, settings: DeploySettings) -> dynamodb.ITable:
         records = settings.records
@@ -108,6 +114,7 @@ class Storage(Construct):
                     id="reports", prefix="reports/", expiration=Duration.days(REPORT_DAYS)
                 ),
             ],
+            cors=_cors(settings.uploads.origins),
             removal_policy=self._removal,
             auto_delete_objects=settings.removal == "purge",
         )
@@ -121,6 +128,21 @@ class Storage(Construct):
             "are the account's choice.",
         )
         return bucket
+
+
+def _cors(origins: Sequence[str]) -> list[s3.CorsRule] | None:
+    """What a browser asks for before it sends an upload form or reads a report."""
+    if not origins:
+        return None
+    return [
+        s3.CorsRule(
+            allowed_origins=list(origins),
+            allowed_methods=[s3.HttpMethods.POST, s3.HttpMethods.GET, s3.HttpMethods.HEAD],
+            allowed_headers=["*"],
+            exposed_headers=["ETag"],
+            max_age=3600,
+        )
+    ]
 
 
 def _index(name: str, sort_type: dynamodb.AttributeType) -> dynamodb.GlobalSecondaryIndexPropsV2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tests.infra.grants import ROLES, listed, statements
 
 from .scaling_model import Minute, simulate
-from .synthesis import Synthesised, referred
+from .synthesis import ROOT, Synthesised, app_and_stack, referred, settings_of
 
 QUIET = Minute(visible=0, in_flight=0)
 BUSY = [Minute(visible=0, in_flight=1)] * 30
@@ -219,3 +220,24 @@ def test_workers_take_nothing_from_outside(stack: Synthesised) -> None:
     (group,) = network["SecurityGroups"]
     used = stack.of("EC2::SecurityGroup")[group["Fn::GetAtt"][0]]
     assert "SecurityGroupIngress" not in used
+
+
+def test_the_image_can_start_from_a_digest() -> None:
+    base = "public.ecr.aws/docker/library/python@sha256:" + "a" * 64
+    app, _ = app_and_stack(settings_of(bulk_lane={"base_image": base}))
+    (image,) = json.loads(
+        next(Path(app.synth().directory).glob("*.assets.json")).read_text(encoding="utf-8")
+    )["dockerImages"].values()
+    assert image["source"]["dockerBuildArgs"] == {"BASE": base}
+    first = [
+        line
+        for line in (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith("#")
+    ][:2]
+    assert first[0].startswith("ARG BASE=")
+    assert first[1] == "FROM ${BASE}"
+
+
+def test_a_base_image_is_named_by_its_digest() -> None:
+    with pytest.raises(ValueError, match=r"bulk_lane\.base_image"):
+        settings_of(bulk_lane={"base_image": "python:3.13-slim"})

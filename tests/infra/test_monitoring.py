@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from handlers.jobs.words.metrics import Metric
+from handlers.jobs.words.writes import Index
 
-from .synthesis import TOPIC, Properties, Synthesised, settings_of
+from .synthesis import TOPIC, Properties, Synthesised, settings_of, synthesise
 
 
 def metrics_of(alarm: Properties) -> list[Properties]:
@@ -112,3 +113,41 @@ def test_alarms_reach_the_topic_and_scaling_does_not(other: Synthesised, dev: Sy
     assert len(scaling) == 2
     assert told == set(other.of("CloudWatch::Alarm")) - scaling
     assert topic not in json.dumps(dev.template)
+
+
+def test_throttles_of_indexes_count(stack: Synthesised) -> None:
+    """DynamoDB counts them apart from those of the table."""
+    (alarm,) = (
+        alarm
+        for alarm in alarms_on(stack, "WriteThrottleEvents")
+        if alarm["AlarmName"].endswith("ControlThrottles")
+    )
+    watched = [
+        {one["Name"] for one in part["Metric"]["Dimensions"]}
+        | {one["Value"] for one in part["Metric"]["Dimensions"] if isinstance(one["Value"], str)}
+        for part in metrics_of(alarm)
+    ]
+    for index in Index:
+        assert {"TableName", "GlobalSecondaryIndexName", index.value} in watched
+    # An alarm takes ten metrics at the most.
+    assert len(alarm["Metrics"]) <= 10
+    (expression,) = (part["Expression"] for part in alarm["Metrics"] if "Expression" in part)
+    ids = {part["Id"] for part in alarm["Metrics"] if "MetricStat" in part}
+    assert {f"FILL({id_}, 0)" for id_ in ids} == set(expression.split(" + "))
+
+
+def test_thresholds_are_settings() -> None:
+    chosen = {
+        "dispatch_late_minutes": 7,
+        "recovery_late_minutes": 30,
+        "in_flight": 5_000,
+        "receives_failed": 50,
+        "throttled_minutes": 9,
+    }
+    other = synthesise(settings_of(alarms=chosen)).of("CloudWatch::Alarm").values()
+    found = {str(alarm.get("AlarmName")).removeprefix("Fairlane-"): alarm for alarm in other}
+    assert found["SmallDispatches"]["Threshold"] == 7 * 60_000
+    assert found["BulkEffectAge"]["Threshold"] == found["BulkEventAge"]["Threshold"] == 30 * 60_000
+    assert found["SmallInFlight"]["Threshold"] == 5_000
+    assert found["BulkReceivesFailed"]["Threshold"] == 50
+    assert found["IdempotencyThrottles"]["EvaluationPeriods"] == 9

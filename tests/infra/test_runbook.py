@@ -1,4 +1,5 @@
-"""Every alarm has its page in docs/runbook.md, and every command there can be called."""
+"""Every alarm has its page in docs/runbook.md, and every command there and in docs/deploy.md can be
+called."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from botocore import xform_name
 from .synthesis import ROOT, Synthesised
 
 RUNBOOK: Final = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
+DEPLOY: Final = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
 PAGES: Final = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", RUNBOOK, re.MULTILINE | re.DOTALL))
 
 
@@ -41,8 +43,9 @@ def test_a_page_says_what_it_means_how_to_look_and_what_to_do(page: str) -> None
 
 
 def aws_commands(text: str) -> list[str]:
-    blocks = re.findall(r"^```\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
-    return [line for block in blocks for line in block.splitlines() if line.startswith("aws ")]
+    blocks = re.findall(r"^ *```\n(.*?)^ *```", text, flags=re.MULTILINE | re.DOTALL)
+    lines = [line.strip() for block in blocks for line in block.splitlines()]
+    return [line for line in lines if line.startswith("aws ")]
 
 
 def problem_of(command: str) -> str | None:
@@ -61,7 +64,7 @@ def problem_of(command: str) -> str | None:
     return f"no operation {operation}"
 
 
-@pytest.mark.parametrize("command", sorted(set(aws_commands(RUNBOOK))))
+@pytest.mark.parametrize("command", sorted({*aws_commands(RUNBOOK), *aws_commands(DEPLOY)}))
 def test_every_aws_command_can_be_called(command: str) -> None:
     assert problem_of(command) is None
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from handlers.jobs.results.report import REPORTS
 from handlers.jobs.selection.resolve import UPLOADS
 from handlers.jobs.words.writes import Index
 
-from .synthesis import Synthesised, app_and_stack, referred, settings_of
+from .environments import environments
+from .grants import ROLES, statements
+from .synthesis import Synthesised, app_and_stack, referred, settings_of, synthesise
 
 
 def test_the_control_table_has_the_indexes_of_the_store(stack: Synthesised) -> None:
@@ -120,3 +124,43 @@ def test_nothing_needs_code_at_deployment(stack: Synthesised) -> None:
     assert not [
         kind for kind in kinds if kind.startswith("Custom::") or kind.endswith("CustomResource")
     ]
+
+
+RESTORED = {"control_table": "control-2", "records": {"table_name": "records-2"}}
+
+
+def test_a_deployment_works_on_restored_tables_by_name() -> None:
+    restored = synthesise(settings_of(**RESTORED))
+    assert list(restored.of("DynamoDB::GlobalTable")) == [
+        restored.find("DynamoDB::GlobalTable", "Idempotency")
+    ]
+    for who, variables in environments(restored):
+        if who != "authorizer":
+            assert variables["FAIRLANE_CONTROL_TABLE"] == "control-2", who
+            assert variables["FAIRLANE_RECORDS_TABLE"] == "records-2", who
+    for who in ROLES:
+        given = json.dumps(list(statements(restored, ROLES[who])))
+        assert ":table/control-2" in given, who
+        assert ":table/control-2/index/held" in given, who
+    assert restored.template["Outputs"]["ControlTable"]["Value"] == "control-2"
+
+
+def test_jobs_and_records_need_a_table_each() -> None:
+    with pytest.raises(ValueError, match=r"control_table and records\.table_name are both"):
+        settings_of(control_table="same", records={"table_name": "same"})
+
+
+def test_pages_of_named_origins_may_upload_and_read(stack: Synthesised) -> None:
+    (closed,) = stack.of("S3::Bucket").values()
+    assert "CorsConfiguration" not in closed
+    origins = ["https://app.partner.dev", "http://localhost:3000"]
+    (bucket,) = synthesise(settings_of(uploads={"origins": origins})).of("S3::Bucket").values()
+    (rule,) = bucket["CorsConfiguration"]["CorsRules"]
+    assert rule["AllowedOrigins"] == origins
+    assert rule["AllowedMethods"] == ["POST", "GET", "HEAD"]
+
+
+@pytest.mark.parametrize("origin", ["*", "https://*.partner.dev", "https://app.dev/", "app.dev"])
+def test_an_origin_is_a_scheme_and_a_host(origin: str) -> None:
+    with pytest.raises(ValueError, match=r"uploads\.origins"):
+        settings_of(uploads={"origins": [origin]})
