@@ -18,12 +18,13 @@ from .jobs.lifecycle.waiting import wait_now
 from .jobs.words.errors import Transient
 from .jobs.words.job import Job
 from .settings import CallerSettings
+from .web.addresses import base_path, route_path
 from .web.caller import Callers, Scope
 from .web.create_job import Creation, OnConflict, SubjectBusy, no_room
 from .web.problems import Problem, not_found, unavailable
 from .web.query import Query
 from .web.responses import answer, not_modified, raw
-from .web.views import etag, is_job_id, job_view, location, look_again, matches
+from .web.views import etag, is_job_id, job_view, look_again, matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +47,7 @@ app = APIGatewayRestResolver()
 @app.post("/v1/jobs")
 def create_job() -> Response[str]:
     tenant, query = _tenant(Scope.WRITE), _query("validate_only", "on_conflict")
-    creation = Creation(_world(), work_settings().idempotency_table)
+    creation = Creation(_world(), work_settings().idempotency_table, _base())
     if query.flag("validate_only"):
         from .web.preview_job import preview_view  # noqa: PLC0415
 
@@ -55,7 +56,7 @@ def create_job() -> Response[str]:
     conflict = query.choice("on_conflict", OnConflict) or OnConflict.REJECT
     key = app.current_event.headers.get("Idempotency-Key")
     made = creation.create(tenant, _body(), key, app.lambda_context, conflict)
-    headers = {"Location": location(made.view["id"])}
+    headers = {"Location": made.view["url"]}
     if made.replayed:
         headers["Idempotency-Replayed"] = "true"
     status = HTTPStatus.OK if made.existing else HTTPStatus.ACCEPTED
@@ -76,14 +77,14 @@ def list_jobs() -> Response[str]:
     from .web.job_list import PARAMETERS, jobs_page  # noqa: PLC0415
 
     tenant, query = _tenant(Scope.READ), _query(*PARAMETERS)
-    return answer(HTTPStatus.OK, jobs_page(_world(), tenant, query), _request_id())
+    return answer(HTTPStatus.OK, jobs_page(_world(), tenant, query, _base()), _request_id())
 
 
 @app.get("/v1/jobs/<job_id>")
 def get_job(job_id: str) -> Response[str]:
     job, _ = _job(job_id), _query()
     now = _world().runtime.now()
-    view = job_view(job, now, wait_now(_world(), job))
+    view = job_view(job, now, wait_now(_world(), job), base=_base())
     tag, wait = etag(view), look_again(job, now)
     headers = {"ETag": tag, **({} if wait is None else {"Retry-After": str(wait)})}
     if matches(app.current_event.headers.get("If-None-Match"), tag):
@@ -173,7 +174,7 @@ def openapi() -> Response[str]:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """One request. Every answer's ``X-Request-Id`` is in the line that is logged about it."""
     started = _world().runtime.now()
-    answered = app.resolve(event, context)
+    answered = app.resolve({**event, "path": route_path(event)}, context)
     _world().telemetry.log(
         "request_answered",
         request_id=_request_id(),
@@ -205,7 +206,7 @@ def _done(act: Act, tenant: str, job_id: str) -> Response[str]:
         case control.NoSuchJob():
             raise _no_job()
         case Busy():
-            raise SubjectBusy(done)
+            raise SubjectBusy(done, _base())
         case TooMany():
             raise no_room(done)
         case control.NotPossible(job, why):
@@ -218,8 +219,8 @@ def _done(act: Act, tenant: str, job_id: str) -> Response[str]:
 
 
 def _shown(status: HTTPStatus, job: Job) -> Response[str]:
-    view = job_view(job, _world().runtime.now())
-    return answer(status, view, _request_id(), {"Location": location(job.id)})
+    view = job_view(job, _world().runtime.now(), base=_base())
+    return answer(status, view, _request_id(), {"Location": view["url"]})
 
 
 def _job(job_id: str) -> Job:
@@ -247,6 +248,10 @@ def callers() -> Callers:
 
 def _tenant(needs: Scope) -> str:
     return callers().tenant(app.current_event.raw_event["requestContext"], needs)
+
+
+def _base() -> str:
+    return base_path(app.current_event.raw_event)
 
 
 def _query(*known: str) -> Query:

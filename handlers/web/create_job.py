@@ -14,8 +14,9 @@ from ..jobs.selection.request import UPLOAD_INSTEAD, BadRequest, accept, parse
 from ..jobs.words.exact_json import exact_json
 from ..jobs.words.limits import MAX_BODY_BYTES, body_bytes
 from ..jobs.words.text_rules import text_problem
+from .addresses import location
 from .problems import Problem, bad_request, refused
-from .views import job_view, location
+from .views import job_view
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -49,9 +50,9 @@ class Made:
 class SubjectBusy(Problem):
     """409 at once, naming the job that holds the subject."""
 
-    def __init__(self, outcome: Busy) -> None:
+    def __init__(self, outcome: Busy, base: str) -> None:
         state = outcome.state.value if outcome.state else "unknown"
-        job = {"id": outcome.job_id, "state": state, "url": location(outcome.job_id)}
+        job = {"id": outcome.job_id, "state": state, "url": location(outcome.job_id, base)}
         super().__init__(
             HTTPStatus.CONFLICT,
             "subject_busy",
@@ -97,6 +98,8 @@ class Creation:
 
     world: World
     idempotency_table: str
+    base: str
+    """Where the API is for the client, see ``addresses``."""
 
     def create(
         self,
@@ -150,13 +153,13 @@ class Creation:
         except BadRequest as error:
             raise refused(error) from error
         if isinstance(outcome, Busy):
-            raise SubjectBusy(outcome)
+            raise SubjectBusy(outcome, self.base)
         if isinstance(outcome, TooMany):
             raise no_room(outcome)
         return Made(self._view(outcome.job), outcome.replayed)
 
     def _view(self, job: Job) -> Answer:
-        return job_view(job, self.world.runtime.now())
+        return job_view(job, self.world.runtime.now(), base=self.base)
 
     def _once(
         self, tenant: str, accepted: Accepted, key: str, request: str, context: LambdaContext
@@ -172,6 +175,8 @@ class Creation:
             return made[-1].view
 
         view = idempotency.run(self.idempotency_table, identity, request, context, make)
+        # The first request may have come by another address.
+        view = {**view, "url": location(view["id"], self.base)}
         return Made(view, replayed=not made or made[-1].replayed)
 
 

@@ -79,9 +79,9 @@ def wanted(query: Query) -> Wanted:
     )
 
 
-def jobs_page(world: World, tenant: str, query: Query) -> dict[str, object]:
+def jobs_page(world: World, tenant: str, query: Query, base: str) -> dict[str, object]:
     """``{"jobs": [...], "next": token}``; fewer jobs than asked for, or none, while there are more
-    when a filter matches little. Raises Problem."""
+    when a filter matches little. base: see ``addresses``. Raises Problem."""
     limit = query.whole("limit", default=DEFAULT_LIMIT, most=MAX_LIMIT)
     wants = wanted(query)
     list_ = (tenant, "jobs", *wants.key())
@@ -101,7 +101,7 @@ def jobs_page(world: World, tenant: str, query: Query) -> dict[str, object]:
                 return {"jobs": jobs}
             job = _readable(world, tenant, found)
             if job is not None and wants.shows(job):
-                jobs.append(job_view(job, world.runtime.now()))
+                jobs.append(job_view(job, world.runtime.now(), base=base))
             if len(jobs) == limit:
                 return {"jobs": jobs, "next": token(list_, [str(found.item[Index.BY_TENANT.sk])])}
         if page.next is None:

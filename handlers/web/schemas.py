@@ -102,7 +102,10 @@ class JobAnswer(BaseModel):
     """A job. A field without a value is left out."""
 
     id: JobId
-    url: str
+    url: str = Field(
+        description="The job's address: an absolute path, with the stage or base path by which the "
+        "request came. Resolve it against the address of the request."
+    )
     operation: str
     subject: str
     lane: Lane
@@ -282,7 +285,7 @@ class Lanes(BaseModel):
 class ActiveJob(BaseModel):
     id: JobId
     state: State | Literal["unknown"]
-    url: str
+    url: str = Field(description="The job's address, as in the job's own ``url``.")
 
 
 class FirewallAnswer(BaseModel):

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 from ..jobs.lifecycle.waiting import Wait, wait_of
 from ..jobs.words.states import State
 from ..jobs.words.timing import SECOND
+from .addresses import location
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..jobs.words.job import Job
 
-BASE: Final = "/v1/jobs"
 LONGEST_WAIT: Final = 30
 HELD_WAIT: Final = 5
 """Seconds."""
@@ -30,20 +30,16 @@ def is_job_id(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and _JOB_ID.fullmatch(value) is not None
 
 
-def location(job_id: str) -> str:
-    return f"{BASE}/{job_id}"
-
-
-def job_view(job: Job, now: int, wait: Wait | None = None) -> dict[str, Any]:
+def job_view(job: Job, now: int, wait: Wait | None = None, *, base: str = "") -> dict[str, Any]:
     """A JSON object; absent values are left out. Times are UTC, ISO 8601 with milliseconds.
 
     now: epoch ms; what the rate and the remaining time are as of. wait: why the job waits, when
-    more is known than its item tells.
+    more is known than its item tells. base: where the API is for the client, see ``addresses``.
     """
     wait = wait or wait_of(job)
     view = {
         "id": job.id,
-        "url": location(job.id),
+        "url": location(job.id, base),
         "operation": job.operation,
         "subject": job.subject,
         "lane": job.lane.value,

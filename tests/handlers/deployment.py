@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 TENANT: Final = "acme"
 SCOPES: Final = "jobs:read jobs:write"
+STAGE: Final = "/live"
 IDEMPOTENCY: Final = "idempotency"
 # So long that on a slow machine no heartbeat, redelivery or expiry comes into a test by itself.
 PATIENT: Final = LaneTiming(heartbeat=3000, lease_ttl=9000, visibility=20_000)
@@ -90,12 +91,23 @@ class Deployment:
         remaining: int = 29_000,
         scopes: str = SCOPES,
         documented: bool = True,
+        base: str = STAGE,
+        left: str = "",
         **event: object,
     ) -> Answer:
         """Through the real handler. body: text, or anything that becomes JSON. query: a list is a
-        parameter that comes several times. documented: hold the answer against the document."""
+        parameter that comes several times. documented: hold the answer against the
+        document. base, left: see ``rest_event``."""
         made = rest_event(
-            method, path, body, tenant=tenant, query=query, headers=headers, scopes=scopes
+            method,
+            path,
+            body,
+            tenant=tenant,
+            query=query,
+            headers=headers,
+            scopes=scopes,
+            base=base,
+            left=left,
         )
         result = api.handler({**made, **event}, Context(remaining))  # type: ignore[arg-type]  # the parts of a context that are used
         many = result["multiValueHeaders"]
@@ -105,7 +117,9 @@ class Deployment:
             json.loads(result["body"]) if result["body"] else None,
         )
         if documented:
-            check_answer(method, path, answer.status, answer.headers, answer.body)
+            check_answer(
+                method, path.removeprefix(STAGE), answer.status, answer.headers, answer.body
+            )
         return answer
 
     def create(self, ids: Sequence[str], subject: str = "products", **more: Any) -> Answer:
@@ -279,8 +293,15 @@ def rest_event(
     query: Mapping[str, str | list[str]] | None = None,
     headers: Mapping[str, str] | None = None,
     scopes: str = SCOPES,
+    base: str = STAGE,
+    left: str = "",
 ) -> dict[str, Any]:
-    """A REST API's proxy event behind a Lambda TOKEN authorizer."""
+    """A REST API's proxy event behind a Lambda TOKEN authorizer.
+
+    path: of the route; after the stage, as addresses in answers are, or without it. base: what the
+    client requested before the route. left: what API Gateway left of that in the event's path.
+    """
+    path = path.removeprefix(STAGE)
     sent = {
         "Accept": "application/json",
         "Content-Type": "application/json",
@@ -298,22 +319,22 @@ def rest_event(
         "integrationLatency": 12,
     }
     return {
-        "resource": "/v1/jobs",
-        "path": path,
+        "resource": "/{proxy+}",
+        "path": left + path,
         "httpMethod": method,
         "headers": sent,
         "multiValueHeaders": {name: [value] for name, value in sent.items()},
         "queryStringParameters": {name: values[-1] for name, values in many.items()} or None,
         "multiValueQueryStringParameters": many or None,
-        "pathParameters": None,
+        "pathParameters": {"proxy": path.strip("/")},
         "stageVariables": None,
         "requestContext": {
             "resourceId": "abc123",
-            "resourcePath": "/v1/jobs",
+            "resourcePath": "/{proxy+}",
             "httpMethod": method,
             "extendedRequestId": "Xyz=",
             "requestTime": "09/Mar/2026:10:11:12 +0000",
-            "path": f"/live{path}",
+            "path": base + path,
             "accountId": "123456789012",
             "protocol": "HTTP/1.1",
             "stage": "live",

@@ -330,7 +330,7 @@ def test_the_failed_records_are_tried_again_by_a_job_of_their_own(
     assert (made.status, made.body["state"], made.body["retry_of"]) == (202, "QUEUED", id_)
     assert (made.body["total"], made.body["subject"]) == (count, "products")
     assert made.body["lane"] == ("small" if count <= 100 else "bulk")
-    assert made.headers["location"] == f"/v1/jobs/{made.body['id']}" != f"/v1/jobs/{id_}"
+    assert made.headers["location"] == f"/live/v1/jobs/{made.body['id']}" != f"/live/v1/jobs/{id_}"
     assert stack.call("GET", f"/v1/jobs/{id_}").body == {
         **before,
         "retried_by": made.body["id"],

@@ -28,7 +28,7 @@ def test_a_job_is_accepted_and_found_where_the_answer_says(stack: Deployment) ->
     answer = stack.create([*ids, ids[0]], labels={"who": "me"})
     assert answer.status == 202
     assert answer.headers["content-type"] == "application/json"
-    assert answer.headers["location"] == f"/v1/jobs/{answer.body['id']}" == answer.body["url"]
+    assert answer.headers["location"] == f"/live/v1/jobs/{answer.body['id']}" == answer.body["url"]
     assert answer.headers["x-request-id"]
     shown = answer.body
     assert (shown["state"], shown["lane"], shown["total"], shown["duplicates"]) == (
@@ -73,7 +73,7 @@ def test_a_taken_subject_is_409_and_names_its_holder(stack: Deployment) -> None:
     assert answer.body["active_job"] == {
         "id": first,
         "state": "QUEUED",
-        "url": f"/v1/jobs/{first}",
+        "url": f"/live/v1/jobs/{first}",
     }
     assert stack.everything() == before
     assert stack.create(ids, "other").status == 202
@@ -115,7 +115,7 @@ def test_c93_the_four_verbs_and_their_repeats(stack: Deployment) -> None:
     assert (answer.status, answer.body["state"]) == (202, "CANCELLED")
     again = stack.call("POST", f"{url}/cancel")
     assert (again.status, again.body["state"]) == (200, "CANCELLED")
-    assert again.headers["location"] == url
+    assert again.headers["location"] == f"/live{url}"
 
 
 def test_a_retry_whose_subject_is_taken_names_the_holder(stack: Deployment) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from handlers.jobs.words.job import EndReason, Job, Lane, Waiting
 from handlers.jobs.words.states import State
-from handlers.web.views import is_job_id, job_view, location, progress, timestamp
+from handlers.web.addresses import location
+from handlers.web.views import is_job_id, job_view, progress, timestamp
 
 NOW = 1_700_000_100_000
 SECRET = ("tenant", "params", "ids", "fence", "worker", "receipt", "idempotency", "payload")
@@ -96,7 +97,7 @@ def test_dwell_counts_from_admission_not_from_creation() -> None:
 @pytest.mark.parametrize("value", ["0" * 32, "0123456789abcdef" * 2])
 def test_a_job_id(value: str) -> None:
     assert is_job_id(value)
-    assert location(value) == view(job(id=value))["url"]
+    assert location(value, "") == view(job(id=value))["url"]
 
 
 @pytest.mark.parametrize(
