@@ -21,6 +21,7 @@ from .settings import CallerSettings
 from .web.addresses import base_path, route_path
 from .web.caller import Callers, Scope
 from .web.create_job import Creation, OnConflict, SubjectBusy, no_room
+from .web.media import body_text
 from .web.problems import Problem, not_found, unavailable
 from .web.query import Query
 from .web.responses import answer, not_modified, raw
@@ -34,12 +35,22 @@ if TYPE_CHECKING:
     from .jobs.lifecycle.control import Answer
     from .jobs.words.ports import World
 
+    Next = Callable[[APIGatewayRestResolver], Response[str]]
     Act = Callable[[World, str, str], Answer]
 
 SERVICE: Final = "api"
 
 app = APIGatewayRestResolver()
 
+
+def _no_other_paths(here: APIGatewayRestResolver, go_on: Next) -> Response[str]:
+    """A slash at the end is another path: ``/v1/jobs/`` has an empty id, and lists nothing."""
+    if here.current_event.path.endswith("/"):
+        raise not_found("there is no such route")
+    return go_on(here)
+
+
+app.use([_no_other_paths])
 
 # A route itself imports what only it needs: the function starts with what most routes need.
 
@@ -174,7 +185,7 @@ def openapi() -> Response[str]:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """One request. Every answer's ``X-Request-Id`` is in the line that is logged about it."""
     started = _world().runtime.now()
-    answered = app.resolve({**event, "path": route_path(event)}, context)
+    answered = _answered({**event, "path": route_path(event)}, context)
     _world().telemetry.log(
         "request_answered",
         request_id=_request_id(),
@@ -184,6 +195,13 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         ms=_world().runtime.now() - started,
     )
     return answered
+
+
+def _answered(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """HEAD is GET without the body (RFC 9110, section 9.3.2)."""
+    if event.get("httpMethod") == "HEAD":
+        return {**app.resolve({**event, "httpMethod": "GET"}, context), "body": ""}
+    return app.resolve(event, context)
 
 
 # --- shared -----------------------------------------------------------------------------------
@@ -259,12 +277,8 @@ def _query(*known: str) -> Query:
 
 
 def _body() -> str:
-    try:
-        return app.current_event.decoded_body or ""
-    except ValueError as error:
-        raise Problem(
-            HTTPStatus.BAD_REQUEST, "bad_request", "the body is not UTF-8", field="body"
-        ) from error
+    event = app.current_event
+    return body_text(event.headers, event.body or "", is_base64=bool(event.is_base64_encoded))
 
 
 def _request_id() -> str:
@@ -290,7 +304,10 @@ def _internal(error: Exception) -> Response[str]:
 
 
 def _no_route(_error: Exception) -> Response[str]:
-    return not_found("there is no such route").response(_request_id())
+    from .web.methods import no_route  # noqa: PLC0415
+
+    event = app.current_event.raw_event
+    return no_route(event["path"]).response(_request_id())
 
 
 def _log(status: HTTPStatus, detail: str) -> None:

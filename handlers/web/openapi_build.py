@@ -93,7 +93,8 @@ def text() -> str:
 def _operation(route: Route) -> Schema:
     parameters = (*((JOB_ID,) if route.of_a_job else ()), *route.parameters)
     missing = (HTTPStatus.NOT_FOUND,) if route.of_a_job else ()
-    problems = sorted({*ALWAYS, *route.problems, *missing})
+    of_body = () if route.body is None else (HTTPStatus.UNSUPPORTED_MEDIA_TYPE,)
+    problems = sorted({*ALWAYS, *route.problems, *missing, *of_body})
     operation: Schema = {
         "operationId": route.name,
         "summary": route.summary,

@@ -14,6 +14,8 @@ from ..jobs.storage.transaction import Indeterminate
 from .titles import TITLES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..jobs.words.errors import Transient
 
 PROBLEM_JSON: Final = "application/problem+json"
@@ -32,6 +34,7 @@ class Problem(Exception):
     retry_after: int | None = None
     """Seconds."""
     more: dict[str, object] | None = None
+    headers: Mapping[str, str] | None = None
 
     def response(self, request_id: str) -> Response[str]:
         body: dict[str, object] = {
@@ -49,7 +52,7 @@ class Problem(Exception):
             status_code=self.status.value,
             content_type=PROBLEM_JSON,
             body=json.dumps(body, separators=(",", ":")),
-            headers={**headers, "X-Request-Id": request_id},
+            headers={**headers, **(self.headers or {}), "X-Request-Id": request_id},
         )
 
 

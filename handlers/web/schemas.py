@@ -23,6 +23,8 @@ Code = Literal[
     "insufficient_scope",
     "unknown_principal",
     "not_found",
+    "method_not_allowed",
+    "unsupported_media_type",
     "subject_busy",
     "not_possible",
     "too_many_jobs",

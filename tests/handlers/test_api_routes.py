@@ -169,7 +169,7 @@ def test_what_cannot_be_a_job_id_is_404_without_a_call(stack: Deployment, id_: s
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/"), ("GET", "/v1"), ("DELETE", "/v1/jobs"), ("PUT", f"/v1/jobs/{UNKNOWN}")],
+    [("GET", "/"), ("GET", "/v1"), ("DELETE", "/v1/job"), ("PUT", f"/v1/jobs/{UNKNOWN}/none")],
 )
 def test_an_unknown_route_is_a_problem(stack: Deployment, method: str, path: str) -> None:
     answer = stack.call(method, path)

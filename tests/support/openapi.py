@@ -49,7 +49,9 @@ def _operation(method: str, path: str) -> dict[str, Any] | None:
 
 def _any_problem() -> dict[str, Any]:
     found: dict[str, Any] = DOCUMENT["paths"]["/v1/jobs/{job_id}"]["get"]["responses"]
-    return {status: response for status, response in found.items() if status >= "400"}
+    problems = {status: response for status, response in found.items() if status >= "400"}
+    # No operation's own: the path has the method of none.
+    return {**problems, "405": problems["404"]}
 
 
 @cache

@@ -145,6 +145,16 @@ class NotFound(ApiProblem):
     codes = ("not_found",)
 
 
+class MethodNotAllowed(ApiProblem):
+    codes = ("method_not_allowed",)
+
+
+class UnsupportedMediaType(ApiProblem):
+    """The API takes JSON in UTF-8, not compressed."""
+
+    codes = ("unsupported_media_type",)
+
+
 class SubjectBusy(ApiProblem):
     """Another job has the subject: ``active_job_id``."""
 
