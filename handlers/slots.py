@@ -52,6 +52,8 @@ class Slot:
     governor: Governor | None = None
     limiter: RateLimiter | None = None
     health: Health = field(default_factory=Health)
+    hung: threading.Event = field(default_factory=threading.Event)
+    """Set when a slot's attempt hangs."""
 
     def run(self) -> None:
         while not self.stopping.is_set():
@@ -92,6 +94,7 @@ class Slot:
             stopping=self.stopping.is_set,
             governor=self.governor,
             limiter=self.limiter,
+            hung=self.hung.set,
         )
         with self.protection, self.health.serving():
             decision = on_message(self.world, delivery, worker)
@@ -110,12 +113,13 @@ def serve(asked: Sequence[int]) -> int:
     """Serve until a signal's number is in ``asked``; with one there already, take no message.
 
     Returns the status of the process: 1 when it ends by itself, because for minutes it could not
-    receive. ECS starts another one, and a deployment of workers like that is rolled back.
+    receive, or because an attempt hangs. ECS starts another one, and a deployment of workers like
+    that is rolled back.
     """
     settings = work_settings()
     here = world(SERVICE, long_poll=True, connections=4 * settings.bulk_slots)
     stopping = threading.Event()
-    health = Health()
+    health, hung = Health(), threading.Event()
     protection = protection_from(os.environ, here.telemetry, settings.bulk_protection_minutes)
     process = f"{os.uname().nodename}/{os.getpid()}"
     slots = [
@@ -129,8 +133,11 @@ def serve(asked: Sequence[int]) -> int:
                 Governor(settings.pace, here.runtime) if settings.pace.on else None,
                 RateLimiter(here.runtime),
                 health,
+                hung,
             ).run,
             name=f"slot-{n}",
+            # One that hangs must not keep the process.
+            daemon=True,
         )
         for n in range(settings.bulk_slots)
     ]
@@ -139,17 +146,29 @@ def serve(asked: Sequence[int]) -> int:
         stopping.set()
     for slot in slots:
         slot.start()
-    while not asked and not health.hopeless:
+    while not asked and not health.hopeless and not hung.is_set():
         health.beat()
         time.sleep(LOOK)
     stopping.set()
-    status = 0 if asked else 1
     if asked:
         here.telemetry.log("worker_stopping", process=process, signal=asked[0])
-    else:
+    elif not hung.is_set():
         here.telemetry.log("worker_cannot_work", process=process)
-    for slot in slots:
-        slot.join()
+    _join(slots, hung, settings.timing.stop_timeout)
+    if hung.is_set():
+        here.telemetry.log("worker_hung", process=process)
     protection.close()
     here.telemetry.log("worker_stopped", process=process)
-    return status
+    return 0 if asked and not hung.is_set() else 1
+
+
+def _join(slots: Sequence[threading.Thread], hung: threading.Event, seconds: float) -> None:
+    """Return when every slot has ended; once one hangs, at most so many seconds later. By then the
+    others have given their jobs back, and the lease of the one that hangs is as good as expired."""
+    since: float | None = None
+    while any(slot.is_alive() for slot in slots):
+        if hung.is_set():
+            since = time.monotonic() if since is None else since
+            if time.monotonic() - since >= seconds:
+                return
+        time.sleep(LOOK)

@@ -223,6 +223,7 @@ class Charts:
             Metric.TAKEOVERS,
             Metric.ATTEMPTS_EXHAUSTED,
             Metric.BEATS_FAILED,
+            Metric.JOB_HUNG,
             Metric.DENIED,
         )
         rest = self._watched.api.rest

@@ -187,6 +187,11 @@ class Monitoring(Construct):
             periods=10,
         )
         self._alarm(
+            "BulkJobHung",
+            "Attempts of bulk jobs hang: see job_hung in the workers' log.",
+            self._measure(Metric.JOB_HUNG, "bulk", "Sum"),
+        )
+        self._alarm(
             "BulkReceivesFailed",
             "Bulk workers cannot receive messages.",
             self._measure(Metric.RECEIVES_FAILED, "bulk", "Sum"),

@@ -41,7 +41,13 @@ IDEMPOTENCY: Final = "idempotency"
 # So long that on a slow machine no heartbeat, redelivery or expiry comes into a test by itself.
 PATIENT: Final = LaneTiming(heartbeat=3000, lease_ttl=9000, visibility=20_000)
 TIMING: Final = SHORT.model_copy(
-    update={"small": PATIENT, "bulk": PATIENT, "takeover_grace": 30_000, "lost_after": 40_000}
+    update={
+        "small": PATIENT,
+        "bulk": PATIENT,
+        "takeover_grace": 30_000,
+        "lost_after": 40_000,
+        "hang_after": 30_000,
+    }
 )
 ARN: Final = "arn:aws:sqs:eu-west-1:123456789012:"
 

@@ -57,6 +57,7 @@ BROKEN = [
         "6 x function_timeout = 366",
     ),
     ({"timing": {"stop_timeout": 30}}, "stop_timeout = 30", "longest_chunk = 30"),
+    ({"timing": {"hang_after": 119}}, "hang_after = 119", "bulk.lease_ttl = 120"),
     ({"timing": {"small_reserve": 60}}, "small_reserve = 60", "function_timeout = 60"),
     (
         {"small_lane": {"reserved_concurrency": 99}},
@@ -90,6 +91,7 @@ AT_THE_EDGE: list[Mapping[str, Any]] = [
     {"timing": {"bulk": {"dlq_retention": 345_601}}},
     {"timing": {"takeover_grace": 386}},
     {"timing": {"stop_timeout": 31}},
+    {"timing": {"hang_after": 120}},
     {"small_lane": {"reserved_concurrency": 100}},
     {"small_lane": {"maximum_concurrency": 2, "reserved_concurrency": 5}},
     {"small_lane": {"maximum_concurrency": 1000, "reserved_concurrency": None}},

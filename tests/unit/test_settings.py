@@ -83,6 +83,7 @@ def timings(draw: st.DrawFn) -> Timing:
         lost_after=draw(SECONDS),
         retry_base=draw(SECONDS),
         retry_cap=draw(SECONDS),
+        hang_after=draw(st.floats(43_200, 100_000)),
         history=draw(st.integers(1, 10**9)),
     )
 

@@ -43,13 +43,15 @@ class EffectRunner:
         *,
         ends_by: int | None = None,
         stopping: Callable[[], bool] = lambda: False,
+        moved: Callable[[], None] = lambda: None,
     ) -> None:
         """ends_by: when nothing may be in flight any more (ms); None: there is no such time.
-        stopping: whether the process was asked to end."""
+        stopping: whether the process was asked to end. moved: called when an effect has run."""
         self._world = world
         self._lane = lane
         self._ends_by = ends_by
         self._stopping = stopping
+        self._moved = moved
         self._slowest = 0
         """ms of the slowest run so far."""
         self._waiting: deque[Effect] = deque()
@@ -157,6 +159,7 @@ class EffectRunner:
             return run_effect(self._world, effect)
         finally:
             self._slowest = max(self._slowest, self._world.runtime.now() - began)
+            self._moved()
 
     def _record(self) -> None:
         """Record the effects that are done."""

@@ -52,12 +52,14 @@ LOST: Final = KeepMessage("ownership lost", None)
 def run_attempt(world: World, begun: RunAttempt, delivery: Delivery, worker: Worker) -> Decision:
     """Run the attempt that the caller began, write how it ended, and decide about the message."""
     job = begun.job
-    heart = Heartbeat(world, job, delivery)
+    heart = Heartbeat(world, job, delivery, worker.hung)
     heart.start()
     # Half of the reserve is for effects in flight, the other half for writing how it ended.
     reserve = ms(world.timing.small_reserve)
     ends_by = None if worker.deadline is None else worker.deadline - reserve // 2
-    runner = EffectRunner(world, job.lane, ends_by=ends_by, stopping=worker.stopping)
+    runner = EffectRunner(
+        world, job.lane, ends_by=ends_by, stopping=worker.stopping, moved=heart.moved
+    )
     turn = Turn(world, job, contended=begun.contended)
     attempt = _Attempt(world, delivery, worker, heart, runner, turn, start=job.position)
     try:
@@ -108,8 +110,9 @@ class _Attempt:
                 source_of(self.world, job),
                 self._should_stop_or_give_way,
                 self.effects.add,
-                governor,
-                self.worker.limiter if bulk else None,
+                moved=self.heart.moved,
+                governor=governor,
+                limiter=self.worker.limiter if bulk else None,
             )
             return loop.walk(job)
         except OwnershipLost:
@@ -135,6 +138,7 @@ class _Attempt:
 
     def _should_stop(self, job: Job) -> StopReason | None:
         now = self.world.runtime.now()
+        self.heart.moved()
         if self.heart.lost:
             return StopReason.LOST
         if self.worker.stopping():

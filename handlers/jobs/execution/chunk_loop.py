@@ -50,6 +50,8 @@ class ChunkLoop:
     should_stop: Callable[[Job], StopReason | None]
     committed: Callable[[Effect], None] = lambda _effect: None
     """Called with each effect whose chunk has committed."""
+    moved: Callable[[], None] = lambda: None
+    """Called when a page is read, and when a chunk has committed."""
     governor: Governor | None = None
     """What sets the pace; None: full pace."""
     limiter: RateLimiter | None = None
@@ -103,6 +105,7 @@ class ChunkLoop:
         if self.limiter is not None:
             size = self.limiter.chunk_size(size)
         part = retry_transient(self.world, partial(self.source.after, cursor, size))
+        self.moved()
         ids = list(dict.fromkeys(entry.id for entry in part.entries))
         if not ids:
             return Chunk(part, {})
@@ -201,6 +204,7 @@ class ChunkLoop:
             effect=effect_row(self.world, effect) if effect else None,
         )
         execute(self.world, transaction)
+        self.moved()
         if effect:
             self.committed(effect)
         return after

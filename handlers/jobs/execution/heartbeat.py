@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ..storage.control_table import read_job
-from ..transitions.attempt import renew_lease
+from ..storage.transaction import Rejected, execute
+from ..transitions.attempt import renew_lease, say_hung
 from ..words.errors import FairlaneError, OutcomeUnknown, ReceiptExpired, Refused, Transient
 from ..words.metrics import Metric
 from ..words.timing import SECOND, VISIBILITY_CAP, ms
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..words.job import Job
     from ..words.ports import Delivery, Task, World
 
@@ -25,17 +28,28 @@ class Heartbeat:
     A failed beat is logged and counted, whatever it failed with, and the next beat tries again.
     ``lost`` becomes true when a beat finds the lease gone, or when no beat has succeeded for as
     long as a lease lasts.
+
+    An attempt that has not moved on for ``hang_after`` gets no more beats: its lease expires, and
+    its message comes back, as if its worker had died. Its thread may never return.
     """
 
-    def __init__(self, world: World, job: Job, delivery: Delivery) -> None:
+    def __init__(
+        self,
+        world: World,
+        job: Job,
+        delivery: Delivery,
+        on_hang: Callable[[], None] = lambda: None,
+    ) -> None:
+        """on_hang: called once, from the heartbeat's thread, when the attempt hangs."""
         self._world = world
+        self._on_hang = on_hang
         self._job = job
         self._delivery = delivery
         self._timing = world.timing.lane(job.lane)
         self._stop = world.runtime.event()
         self._task: Task | None = None
         self._gone = False
-        self._kept_at = world.runtime.now()
+        self._kept_at = self._moved_at = self._woke_at = world.runtime.now()
         self.receipt = delivery.receipt
         """The newest receipt handle known of the job's message."""
         self._receipts = {delivery.receipt: None}
@@ -48,6 +62,10 @@ class Heartbeat:
         self._stop.set()
         if self._task:
             self._task.join()
+
+    def moved(self) -> None:
+        """The attempt has moved on: a page is read, a chunk committed, a wait is being watched."""
+        self._moved_at = self._world.runtime.now()
 
     @property
     def lost(self) -> bool:
@@ -65,6 +83,10 @@ class Heartbeat:
 
     def _beat(self) -> None:
         at = self._world.runtime.now()
+        if self._hangs(at):
+            self._gone = True
+            self._give_up()
+            return
         beat = renew_lease(self._world, self._job)
         try:
             self._world.store.transact(beat.action, list(beat.writes.values()))
@@ -77,6 +99,25 @@ class Heartbeat:
             return
         self._kept_at = at
         self._keep_message()
+
+    def _hangs(self, at: int) -> bool:
+        """A process that stood still as a whole has not hung: it begins to be watched anew."""
+        if at - self._woke_at >= ms(self._timing.lease_ttl):
+            self._moved_at = at
+        self._woke_at = at
+        return at - self._moved_at >= ms(self._world.timing.hang_after)
+
+    def _give_up(self) -> None:
+        """Count, log and say on the job that the attempt hangs."""
+        job, seconds = self._job, self._world.timing.hang_after
+        self._world.telemetry.count(Metric.JOB_HUNG, lane=job.lane, operation=job.operation)
+        self._log("job_hung", why=f"no progress for {seconds:g} s", position=job.position)
+        self._on_hang()
+        why = f"it got no further for {seconds:g} s and was given up"
+        try:
+            execute(self._world, say_hung(job, why))
+        except (Transient, Rejected) as error:
+            self._log("hang_not_noted", why=str(error))
 
     def _keep_message(self) -> None:
         """Extend this delivery, and those that other workers handed over: a job can have more

@@ -52,6 +52,8 @@ class Worker:
     """What sets the pace of its bulk jobs; None: they take what they can get."""
     limiter: RateLimiter | None = None
     """What keeps its bulk jobs to the rate limits; None: they have none."""
+    hung: Callable[[], None] = lambda: None
+    """Called when an attempt hangs: its thread may never return, and the process has to end."""
     started: Callable[[int], None] = lambda _dwell_ms: None
     """Called with the dwell (ms) of a small job that starts for the first time."""
 

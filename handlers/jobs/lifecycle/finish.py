@@ -42,7 +42,8 @@ def out_of_attempts(job: Job, expired: Lease | None) -> Ending:
     """How a job ends whose attempts are used up. It names the end of the last one.
 
     expired: the lease as read, when the last worker died."""
-    last = job.message if expired is None else "its worker stopped without a word"
+    silent = "" if expired is None else "its worker stopped without a word"
+    last = job.message or silent
     message = f"{job.attempt} attempts ended early" + (f", the last one: {last}" if last else "")
     return Ending(State.FAILED, EndReason.ATTEMPTS_EXHAUSTED, message, expired=expired)
 

@@ -93,6 +93,16 @@ def _worked_before(job: Job, now: int) -> int:
     return job.worked_ms
 
 
+def say_hung(job: Job, why: str) -> Transaction:
+    """Say on a running job that its attempt hangs, if the attempt is still the job's."""
+    update = Update(
+        control_table.job_key(job.id),
+        set={"message": why},
+        when=(Equals("state", State.RUNNING.value), Equals("fence", job.fence)),
+    )
+    return Transaction("say_hung", {JOB: update})
+
+
 def _lease_until(world: World, job: Job, now: int) -> dict[str, Value]:
     """The expiry of a running job's lease, and when recovery finds the job dead: after the time of
     a redelivery."""

@@ -114,6 +114,8 @@ class Timing(BaseModel):
     slice: float = Field(default=0, ge=0)
     """How long (s) a bulk job keeps its slot while other jobs wait for one; 0: until it ends."""
     longest_chunk: float = Field(default=30, gt=0)
+    hang_after: float = Field(default=300, gt=0)
+    """An attempt that reads no page and commits no chunk for this long is given up."""
     small_reserve: float = Field(default=5, ge=0)
     """Promote a small job when less than this is left of the function's time."""
     dispatch_grace: float = Field(default=10, gt=0)
@@ -174,6 +176,7 @@ class Timing(BaseModel):
             self.longest_chunk,
             "a stopping worker must have time to reach the end of its chunk",
         )
+        self._check_hang()
         require(
             self.small_reserve < self.function_timeout,
             "small_reserve",
@@ -183,6 +186,31 @@ class Timing(BaseModel):
             self.function_timeout,
             "a small job must have time to run before it is promoted",
         )
+
+    def _check_hang(self) -> None:
+        for lane, lease_ttl in (("small", self.small.lease_ttl), ("bulk", self.bulk.lease_ttl)):
+            require(
+                self.hang_after >= lease_ttl,
+                "hang_after",
+                self.hang_after,
+                "at least",
+                f"{lane}.lease_ttl",
+                lease_ttl,
+                "an attempt that hangs is one whose lease is renewed all the same",
+            )
+        for name, value, why in (
+            ("longest_chunk", self.longest_chunk, "a long chunk does not hang"),
+            ("function_timeout", self.function_timeout, "a function is ended by its own time-out"),
+        ):
+            require(
+                self.hang_after > value,
+                "hang_after",
+                self.hang_after,
+                "greater than",
+                name,
+                value,
+                why,
+            )
 
 
 def ms(seconds: float) -> int:

@@ -34,12 +34,14 @@ def test_good_timing_passes() -> None:
     "on_the_edge",
     [
         timing({"heartbeat": 20}),
-        timing({"lease_ttl": 360}),
+        timing({"lease_ttl": 360}, hang_after=360),
         timing(bulk={"max_receive_count": 6, "max_attempts": 5}),
         timing(bulk={"dlq_retention": 61, "queue_retention": 60}),
         timing(takeover_grace=375.001),
         timing(stop_timeout=31, longest_chunk=30),
         timing(small_reserve=59.9),
+        timing(hang_after=90, longest_chunk=89),
+        timing(hang_after=60.5, bulk={"heartbeat": 20, "lease_ttl": 60}),
     ],
 )
 def test_what_just_holds_passes(on_the_edge: Timing) -> None:
@@ -84,6 +86,22 @@ def test_what_just_holds_passes(on_the_edge: Timing) -> None:
         (
             timing(stop_timeout=30, longest_chunk=30),
             "stop_timeout = 30 must be greater than longest_chunk = 30",
+        ),
+        (
+            timing(hang_after=59.5, bulk={"heartbeat": 19, "lease_ttl": 59}),
+            "hang_after = 59.5 must be at least small.lease_ttl = 60",
+        ),
+        (
+            timing(hang_after=89.5),
+            "hang_after = 89.5 must be at least bulk.lease_ttl = 90",
+        ),
+        (
+            timing(hang_after=100, longest_chunk=100),
+            "hang_after = 100 must be greater than longest_chunk = 100",
+        ),
+        (
+            timing(hang_after=60, bulk={"heartbeat": 20, "lease_ttl": 60}),
+            "hang_after = 60 must be greater than function_timeout = 60",
         ),
         (
             timing(small_reserve=60),
