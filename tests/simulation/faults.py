@@ -79,6 +79,9 @@ class Faults:
     """How likely a queue accepts the call but not the message."""
     down: dict[str, int] = field(default_factory=dict)
     """Until when (ms) each sort of call fails for everybody: a dependency that is down."""
+    stuck: dict[str, int] = field(default_factory=dict)
+    """Until when (ms) the items of a partition are refused to everybody: one key that is hot, or
+    whose storage node has trouble."""
     off: bool = False
 
     def pick(self, kind: Kind, what: str) -> Fault:
@@ -103,6 +106,9 @@ class Faults:
 
     def is_down(self, what: str, now: int) -> bool:
         return not self.off and now < self.down.get(what, 0)
+
+    def is_stuck(self, partition: str, now: int) -> bool:
+        return not self.off and now < self.stuck.get(partition, 0)
 
     def way(self) -> float:
         """How long a request or a reply travels (ms)."""

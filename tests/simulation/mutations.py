@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
 from handlers.jobs.execution.attempt import _Attempt
-from handlers.jobs.execution.decisions import DeleteMessage
+from handlers.jobs.execution.decisions import (
+    DeleteMessage,
+    KeepMessage,
+)
 from handlers.jobs.execution.delivery import _DeliveryCheck
 from handlers.jobs.execution.heartbeat import Heartbeat
 from handlers.jobs.execution.planning import plan_one
+from handlers.jobs.execution.worker import _look_again
 from handlers.jobs.lifecycle.cleanup import release_if_held
 from handlers.jobs.lifecycle.dispatch import drop_dispatch, send_dispatch
 from handlers.jobs.lifecycle.submit import _Submission
@@ -24,12 +28,14 @@ from handlers.jobs.transitions.chunk_commit import commit_chunk
 from handlers.jobs.transitions.conditions import JOB, LEASE, job_as_read
 from handlers.jobs.transitions.enqueue import admit_job, create_job
 from handlers.jobs.transitions.finish import finish_job
+from handlers.jobs.transitions.idempotency import uniqueness_rows
 from handlers.jobs.transitions.pause import request_stop
 from handlers.jobs.transitions.quotas import SLOTS
 from handlers.jobs.transitions.release import Release, release_attempt
 from handlers.jobs.transitions.takeover import OLD_JOB, take_over
 from handlers.jobs.words.record_schema import RecordSchema
 from handlers.jobs.words.states import State
+from handlers.jobs.words.timing import backoff_ms
 from handlers.jobs.words.writes import AnyOf, Differs, Equals
 
 if TYPE_CHECKING:
@@ -186,6 +192,36 @@ def an_attempt_concludes_whatever_it_finds() -> AbstractContextManager[object]:
         return retry_transient(self.world, lambda: read_job(self.world, job.id))
 
     return patch.object(_Attempt, "_read_if_mine", as_it_is)
+
+
+@mutation
+def a_small_function_begins_a_bulk_job() -> AbstractContextManager[object]:
+    """C71: the message's lane is not compared with the job's."""
+    original = _DeliveryCheck._route
+
+    def route(self: Any, job: Job) -> Any:
+        here = replace(self, pointer=replace(self.pointer, lane=job.lane))
+        return original(here, job)
+
+    return patch.object(_DeliveryCheck, "_route", route)
+
+
+@mutation
+def a_job_waits_minutes_before_its_next_try() -> AbstractContextManager[object]:
+    return everywhere(backoff_ms, lambda *_, **__: 240_000)
+
+
+@mutation
+def a_keyed_request_is_not_remembered() -> AbstractContextManager[object]:
+    return everywhere(uniqueness_rows, lambda *_: {})
+
+
+@mutation
+def a_message_is_given_up_without_a_fresh_one() -> AbstractContextManager[object]:
+    def keep(world: World, delivery: Any, finding: Any) -> KeepMessage:
+        return KeepMessage(finding.why, 0)
+
+    return everywhere(_look_again, keep)
 
 
 # --- heartbeat --------------------------------------------------------------------------------

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gc
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
 from pydantic import BaseModel
@@ -18,7 +18,10 @@ from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle import submit as submitting
 from handlers.jobs.lifecycle.admission import admit_held
+from handlers.jobs.lifecycle.dead_letters import read_letter, redrive
 from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.lifecycle.replay_effects import replay_effects
+from handlers.jobs.lifecycle.retry_failed import retry_failed
 from handlers.jobs.lifecycle.submit import Created, submit
 from handlers.jobs.selection.request import Accepted
 from handlers.jobs.storage.transaction import Indeterminate
@@ -27,26 +30,30 @@ from handlers.jobs.words.errors import FairlaneError
 from handlers.jobs.words.event import ADDRESS, EVENT_BUS, JobEvent
 from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.limits import Limits
-from handlers.jobs.words.operation import Change, Fail, Operation, Skip
+from handlers.jobs.words.operation import Change, Fail, Operation, Remove, Skip
 from handlers.jobs.words.ports import World
 from handlers.jobs.words.timing import LaneTiming, Timing
 from handlers.jobs.words.writes import Key, Put, Table
+from handlers.testing import lane_queue
 from handlers.testing.lane_queue import MemoryLaneQueue
 from handlers.testing.payload_store import MemoryPayloadStore
 from handlers.testing.record_store import MemoryRecordStore
 
 from . import faults as faults_
 from . import outside, verdict, wires
+from .extras import NONSENSE, Extras
 from .hub import Hub, Killed, Process, SimRuntime, TrueClock
-from .watch import OVER, Violation, Watch, WatchedStore
+from .watch import OVER, Violation, Watch, WatchedStore, int_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from handlers.jobs.execution.decisions import Decision
     from handlers.jobs.words.operation import Fields, Outcome
     from handlers.jobs.words.ports import Delivery
+    from handlers.testing.lane_queue import Stored
 
+    from .extras import Outage
     from .faults import Faults
     from .hub import Step
 
@@ -94,8 +101,18 @@ def bump(fields: Fields, parameters: BaseModel) -> Outcome:
             return Change({"n": n + 1})
         case "skip":
             return Skip("asked to be left alone")
+        case "remove":
+            return Remove()
         case "raise":
             raise RuntimeError("an operation's bug")
+        case "nothing":
+            return None  # type: ignore[return-value]
+        case "float":
+            return Change({"n": 1.5})  # type: ignore[dict-item]
+        case "another thing":
+            return NoParameters()  # type: ignore[return-value]
+        case "unstorable":
+            return Fail("\ud800")
         case _:
             return Fail("no number")
 
@@ -113,6 +130,8 @@ class Request:
     ids: tuple[str, ...]
     answer: str = "none"
     job_id: str | None = None
+    repeats: list[Request] = field(default_factory=list)
+    """Further tries with the same key, each with its own answer."""
 
 
 @dataclass
@@ -142,6 +161,7 @@ class Scenario:
         self.hub = Hub(self.seed)
         self.random = self.hub.random
         self.faults: Faults = faults_.draw(self.random, max_skew=int(SKEW * 500))
+        self.extras = Extras(self.seed)
         self.limits = Limits(
             small_max_items=self.random.choice((6, 12, 12)),
             chunk_size=self.random.randint(2, 7),
@@ -149,17 +169,18 @@ class Scenario:
             tenant_slots_bulk=self.random.choice((1, 1, 2)),
             max_active_jobs_per_tenant=self.random.choice((1, 2, 1000, 1000)),
             max_retries=self.max_retries,
+            max_effect_tries=self.extras.effect_tries,
         )
         # Of its own dice, so that the other choices of a seed stay as they were.
-        slice_ = Random(f"slice {self.seed}").choice((0, 0, 0, 2))  # noqa: S311  a plan, no secret
+        slice_ = Random(f"slice {self.seed}").choice((0, 0, 0.5, 2))  # noqa: S311  a plan, no secret
         self.timing = TIMING.model_copy(
             update={"lost_after": self.random.choice((6, 20, 60)), "slice": slice_}
         )
         self.shards = self.random.choice((1, 1, 2))
-        self.store = WatchedStore()
+        self.store = WatchedStore(self.extras.lag)
         self.records = MemoryRecordStore(self.store)
         clock = TrueClock(self.hub)
-        self.dead = {lane: MemoryLaneQueue(clock, name=f"{lane}-dlq") for lane in Lane}
+        self.dead = {lane: DeadLetters(clock, name=f"{lane}-dlq", visibility=30) for lane in Lane}
         self.queues = {
             lane: MemoryLaneQueue(
                 clock,
@@ -223,6 +244,10 @@ class Scenario:
             ids[index] = id_ = id_ + "!"
         elif drawn < 0.12:
             item["n"] = self.random.choice(("skip", "raise", "text"))
+            if self.extras.random.random() < self.extras.nonsense:
+                item["n"] = self.extras.random.choice(NONSENSE)
+        elif self.outside is None and self.extras.random.random() < self.extras.removals:
+            item["n"] = "remove"
         elif drawn < 0.2:
             del item["version"]
         self.store.transact("load", [Put(Key(tenant, id_, Table.RECORDS), item)])  # type: ignore[arg-type]
@@ -279,12 +304,16 @@ class Scenario:
             self._sometime(self._fall_behind)
         for _ in range(self.random.choice((0, 1, 3, 10))):
             self._sometime(self._stop_worker)
+        self._plan_extras()
         self.no_recovery_until = self.hub.now + self.random.choice((0, 0, 30_000, 100_000))
         self._hire()
         self.hub.after(self.calm_at - self.hub.now, self._calm)
         self.hub.after(0, self._deliver)
         self.hub.after(self.random.randint(0, 9000), self._recover)
-        with patch.object(submitting, "INLINE_ID_BYTES", self.random.choice((40, 100, 100_000))):
+        with (
+            patch.object(submitting, "INLINE_ID_BYTES", self.random.choice((40, 100, 100_000))),
+            patch.object(lane_queue, "VISIBILITY_CAP", self.extras.hidden_at_most),
+        ):
             self.hub.run(lambda: self._over(end))
         if not self._broken():
             self._judge(end)
@@ -330,6 +359,86 @@ class Scenario:
         for process in self.bulk:
             process.asleep_until = min(process.asleep_until, self.hub.now + 45_000)
         self.hub.note("faults end")
+        if self.extras.redrives:
+            self.hub.after(self.extras.random.randint(0, 60_000), self._redrive)
+        self.hub.after(0, self._replay)
+
+    # --- extras -------------------------------------------------------------------------------
+
+    def _plan_extras(self) -> None:
+        span = self.calm_at - self.hub.now
+        for outage in self.extras.outages:
+            self.hub.after(outage.after * span, partial(self._whole_outage, outage))
+        for _ in range(self.extras.stuck):
+            self.hub.after(self.extras.random.random() * span, self._stick)
+        if self.outside is not None:
+            self.hub.after(self.extras.random.random() * span, self._replay)
+        for _ in range(self.extras.retries):
+            self.hub.after(self.extras.random.random() * span, self._retry_failed)
+        if self.extras.removals:
+            self.hub.after(0, self._make_again)
+
+    def _whole_outage(self, outage: Outage) -> None:
+        self.faults.down[outage.place] = self.hub.now + outage.lasts
+        self.watch.seen[f"outage of {outage.place}"] += 1
+        self.hub.note("goes down as a whole", outage.place)
+
+    def _stick(self) -> None:
+        """One key is refused to everybody for a while: a record, a job, a subject or a counter."""
+        partition = self.extras.random.choice(sorted({key.pk for key in self.store.all_items()}))
+        lasts = self.extras.random.choice((2000, 15_000, 60_000))
+        self.faults.stuck[partition] = self.hub.now + lasts
+        self.watch.seen["a key sticks"] += 1
+        self.hub.note("sticks", partition)
+
+    def _retry_failed(self) -> None:
+        """A client has the failed records of an ended job tried again."""
+        ended = [j for j in self.watch.jobs.values() if j["state"] in OVER and int_of(j, "failed")]
+        if not ended:
+            return
+        job = self.extras.random.choice(ended)
+        tenant, id_ = str(job["tenant"]), str(job["id"])
+        self._api(f"retry-failed-{id_[-6:]}", partial(_retry_failed, tenant=tenant, job_id=id_))
+
+    def _make_again(self) -> None:
+        """Another program makes records again that a job has removed."""
+        for (tenant, _), pool in self.subjects.items():
+            for id_ in pool:
+                key = Key(tenant, id_, Table.RECORDS)
+                if (tenant, id_) in self.watch.removed and not self.store.peek(key):
+                    self.store.transact("outside", [Put(key, {"n": 0, "version": 1})])
+                    self.watch.removed.discard((tenant, id_))
+                    # Another record now, though of the same id: a job may change it as well.
+                    self.watch.changes[tenant, id_].append("made again")
+                    self.watch.seen["made again"] += 1
+        if not self.faults.off:
+            self.hub.after(self.extras.random.randint(100, 9000), self._make_again)
+
+    def _replay(self) -> None:
+        """Somebody has the parked effects run again, until none is left."""
+        for job in list(self.watch.jobs.values()):
+            if job.get("effects_parked"):
+                tenant, id_ = str(job["tenant"]), str(job["id"])
+                self._api(f"replay-{id_[-6:]}", partial(_replay, tenant=tenant, job_id=id_))
+        if self.faults.off:
+            self.hub.after(7000, self._replay)
+
+    def _redrive(self) -> None:
+        """An operator has every dead letter's job go on, once."""
+        process = self.process("operator")
+
+        def redrive_all() -> None:
+            world = self.world_of(process)
+            for dead in self.dead.values():
+                for delivery in dead.receive(10, 0):
+                    try:
+                        done = redrive(world, dead, read_letter(world, delivery))
+                    except FairlaneError as error:
+                        self.hub.note("the operator was told", error)
+                    else:
+                        self.watch.seen[f"redriven: {done.fate}"] += 1
+
+        self.hub.start(process, "redrive", redrive_all)
 
     # --- people -------------------------------------------------------------------------------
 
@@ -346,6 +455,8 @@ class Scenario:
         (tenant, subject), pool = self.random.choice(list(self.subjects.items()))
         request = Request(len(self.requests), self._choose(pool))
         self.requests.append(request)
+        repeats = self.extras.repeats()
+        key = f"key {request.number}" if repeats else None
         accepted = Accepted(
             operation="bump",
             subject=subject,
@@ -357,9 +468,9 @@ class Scenario:
             notify=self.random.choice((None, None, "https://example.org/jobs")),
         )
 
-        def create(world: World) -> None:
+        def create(world: World, request: Request = request) -> None:
             try:
-                outcome = submit(world, tenant, accepted)
+                outcome = submit(world, tenant, accepted, idempotency=key)
             except Indeterminate:
                 request.answer = "unsettled"
             except FairlaneError:
@@ -370,10 +481,14 @@ class Scenario:
                 if isinstance(outcome, Created):
                     request.job_id = outcome.job.id
             self.hub.note("told the client", request.answer)
-            if request.answer != "created" and again and not self.faults.off:
+            if request.answer != "created" and again and not self.faults.off and not repeats:
                 self.hub.after(self.random.random() * 9000, partial(self._create, again - 1))
 
         self._api(f"create-{request.number}", create)
+        for repeat in repeats:
+            request.repeats.append(Request(request.number, request.ids))
+            again_ = partial(create, request=request.repeats[-1])
+            self.hub.after(repeat.after, partial(self._api, f"again-{request.number}", again_))
 
     def _choose(self, pool: list[str]) -> tuple[str, ...]:
         ids = self.random.sample(pool, self.random.randint(1, len(pool)))
@@ -420,6 +535,7 @@ class Scenario:
             for message in queue._stored.values():
                 if id_ in message.body:
                     message.visible_at = min(message.visible_at, self.hub.now)
+                    self.watch.early.add(message.message_id)
         self.hub.note("delivered early", id_[-6:])
 
     def _verbs(self, state: str) -> tuple[str, ...]:
@@ -500,14 +616,17 @@ class Scenario:
     def _invoke(self, queue: MemoryLaneQueue) -> bool:
         if sum(process.name.startswith("fn") for process in self._busy()) >= MAX_FUNCTIONS:
             return False
-        for delivery in queue.receive(1, 0):
-            process = self.process("fn")
-            deadline = self.hub.now + TIMING.function_timeout * 1000
-            worker = Worker(process.name, deadline=deadline + process.skew)
-            self._start(process, delivery, worker, Lane.SMALL)
-            self.hub.after(deadline - self.hub.now, partial(self._kill, process, "time-out"))
-            return True
-        return False
+        batch = queue.receive(self.extras.random.randint(1, self.extras.batch), 0)
+        if not batch:
+            return False
+        process = self.process("fn")
+        deadline = self.hub.now + TIMING.function_timeout * 1000
+        worker = Worker(process.name, deadline=deadline + process.skew)
+        if len(batch) > 1:
+            self.watch.seen["batch"] += 1
+        self._start(process, batch, worker, Lane.SMALL)
+        self.hub.after(deadline - self.hub.now, partial(self._kill, process, "time-out"))
+        return True
 
     def _hand_out(self, queue: MemoryLaneQueue) -> bool:
         self.bulk = [process for process in self.bulk if not process.dead]
@@ -519,7 +638,7 @@ class Scenario:
                 for delivery in queue.receive(1, 0):
                     name = f"{process.name}/{delivery.receipt}"
                     worker = Worker(name, stopping=lambda p=process: p.stopping)  # type: ignore[misc]
-                    self._start(process, delivery, worker, Lane.BULK)
+                    self._start(process, [delivery], worker, Lane.BULK)
                     return True
                 return False
         if self.faults.off and all(p.stopping or p.asleep_until > self.hub.now for p in self.bulk):
@@ -546,16 +665,22 @@ class Scenario:
         if self.random.random() < 0.3:
             self.bulk.append(self.process("worker"))
 
-    def _start(self, process: Process, delivery: Delivery, worker: Worker, lane: Lane) -> None:
-        self.watch.received[delivery.receipt] = self.hub.now
+    def _start(
+        self, process: Process, batch: Sequence[Delivery], worker: Worker, lane: Lane
+    ) -> None:
+        for delivery in batch:
+            self.watch.received[delivery.receipt] = self.hub.now
         self.running[process] = self.running.get(process, 0) + 1
 
         def work() -> None:
             world = self.world_of(process)
-            self.hub.note("received", delivery)
-            decision = on_message(world, delivery, worker)
-            self.hub.note("decided", decision)
-            _carry_out(world, lane, delivery, decision)
+            for number, delivery in enumerate(batch):
+                self.hub.note("received", delivery)
+                name = worker.name if len(batch) == 1 else f"{worker.name}/{number}"
+                decision = on_message(world, delivery, replace(worker, name=name))
+                self.hub.note("decided", decision)
+                if _carry_out(world, lane, delivery, decision):
+                    self.watch.decided.add(delivery.receipt)
             self._left(process)
             if lane is Lane.SMALL:
                 self.hub.kill(process)
@@ -593,12 +718,40 @@ class Scenario:
         self.hub.after(self.random.randint(3000, 9000), self._recover)
 
 
+class DeadLetters(MemoryLaneQueue):
+    """Knows how often each message had been received when it was given up."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.receives: dict[str, int] = {}
+
+    def accept_dead_letter(self, message: Stored, now: int) -> None:
+        super().accept_dead_letter(message, now)
+        self.receives[message.message_id] = message.receive_count
+
+
 def _recover(world: World) -> None:
     Recovery(world).run()
 
 
-def _carry_out(world: World, lane: Lane, delivery: Delivery, decision: Decision) -> None:
-    """What an entrypoint does with a decision."""
+def _retry_failed(world: World, *, tenant: str, job_id: str) -> None:
+    try:
+        retry_failed(world, tenant, job_id, lambda: False)
+    except FairlaneError as error:
+        world.telemetry.log("retry_failed_left", error=error)
+    else:
+        world.telemetry.log("retry_failed_asked")
+
+
+def _replay(world: World, *, tenant: str, job_id: str) -> None:
+    try:
+        replay_effects(world, tenant, job_id)
+    except FairlaneError as error:
+        world.telemetry.log("replay_failed", error=error)
+
+
+def _carry_out(world: World, lane: Lane, delivery: Delivery, decision: Decision) -> bool:
+    """What an entrypoint does with a decision; false when the queue did not take it."""
     queue = world.queues[lane]
     receipt = decision.receipt or delivery.receipt
     try:
@@ -610,7 +763,8 @@ def _carry_out(world: World, lane: Lane, delivery: Delivery, decision: Decision)
             case _:
                 pass
     except FairlaneError:
-        return
+        return False
+    return True
 
 
 def run(seed: int, *, max_retries: int = 60) -> Run:

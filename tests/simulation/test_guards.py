@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 FOUND_BY: Final[dict[str, int]] = {
     "a dispatch row is dropped before its message is sent": 160,
+    "a job waits minutes before its next try": 11,
+    "a keyed request is not remembered": 1,
+    "a message is given up without a fresh one": 114,
+    "a small function begins a bulk job": 1,
     "a held job is admitted whatever became of it": 16,
     "a lost reply counts as not applied": 58,
     "a resuming attempt ignores a beat in between": 8,

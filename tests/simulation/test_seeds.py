@@ -8,6 +8,7 @@ import pytest
 
 from handlers.jobs.words.states import EDGES, State
 
+from .extras import PLACES
 from .scenario import SEEDS, run
 from .trace import render
 
@@ -53,8 +54,11 @@ def test_what_is_meant_to_happen_does() -> None:
         *("take_over", "dispatch_again", "claim_dispatch", "admit", "ownership_lost"),
         *("attempt_given_back", "retry_later", "handed_over", "redelivery_extended"),
         *("beat_refused", "receipt_expired", "dispatch_left", "outside"),
+        *(f"outage of {place}" for place in PLACES),
+        *("a key sticks", "batch", "made again", "park_effect", "unpark_effect"),
+        *("retry_failed_asked", "dead_letter_redriven", "put_off", "handed over: slice"),
     }
-    for seed in range(150):
+    for seed in range(400):
         wanted -= run(seed).seen.keys()
         if not wanted:
             return

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from handlers.jobs.words.event import ADDRESS, EVENT_BUS, JobEvent
+from handlers.jobs.words.timing import ms
 from handlers.jobs.words.writes import Table
 
 from .outside import about
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
 
     from .scenario import Scenario
     from .watch import WatchedStore
+
+
+STANDS_STILL: Final = 45_000
+"""The longest time (ms) that a worker stands still after the faults have ended."""
+RECOVERY_EVERY: Final = 9000
+"""The longest time (ms) between two runs of recovery."""
 
 
 def unrest(store: WatchedStore) -> list[str]:
@@ -47,6 +55,30 @@ def judge(scenario: Scenario) -> Iterator[tuple[str, str]]:
     yield from _counters(scenario)
     yield from _outside(scenario)
     yield from _heard(scenario)
+    yield from _waits(scenario)
+    yield from _dead_letters(scenario)
+
+
+def _waits(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """How long jobs wait for a worker once the faults have ended. A message that is lost is missed
+    after ``lost_after``, at recovery's next run; one that was received too often is hidden for two
+    visibility times; and a worker may stand still for a while yet."""
+    timing = scenario.timing
+    bound = ms(timing.lost_after + 2 * timing.bulk.visibility) + STANDS_STILL + RECOVERY_EVERY
+    for waited, until, id_ in scenario.watch.waits:
+        since_calm = min(waited, until - scenario.calm_at)
+        if since_calm > bound:
+            yield "waits", f"job {short(id_)} waited {since_calm} ms for a worker after the faults"
+
+
+def _dead_letters(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """No message is given up without a cause: a receive of it that was cut off, or deliveries
+    that nobody asked for. An outage is none."""
+    for lane, dead in scenario.dead.items():
+        for id_, receives in dead.receives.items():
+            receipts = {f"{id_}#{number + 1}" for number in range(receives)}
+            if id_ not in scenario.watch.early and receipts <= scenario.watch.decided:
+                yield "dead letters", f"{lane} message {id_} is given up, each receive was decided"
 
 
 def _heard(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -95,6 +127,18 @@ def _job(scenario: Scenario, job: Item) -> Iterator[tuple[str, str]]:
     yield from _records(scenario, job, name)
 
 
+def _asked_for(scenario: Scenario, job: Item) -> set[str]:
+    """The records that the job was made for."""
+    if (old := job.get("retry_of")) is None:
+        return set(scenario.requests[number_of(job)].ids)
+    return {
+        entry["id"]  # type: ignore[call-overload,index,misc]
+        for key, item in scenario.store.all_items().items()
+        if key.pk == f"JOB#{old}" and key.sk.startswith("OUTCOME#")
+        for entry in item.get("failed", ())  # type: ignore[union-attr]
+    }
+
+
 def _records(scenario: Scenario, job: Item, name: str) -> Iterator[tuple[str, str]]:
     """Rules 1 and 6, from what happened to the records."""
     id_, tenant = str(job["id"]), str(job["tenant"])
@@ -118,11 +162,7 @@ def _records(scenario: Scenario, job: Item, name: str) -> Iterator[tuple[str, st
     if job["state"] == "SUCCEEDED":
         if job["position"] != job["total"]:
             yield "6", f"{name} succeeded at {job['position']} of {job['total']}"
-        wanted = (
-            set(scenario.requests[number_of(job)].ids)
-            - set(listed["failed"])
-            - set(listed["skipped"])
-        )
+        wanted = _asked_for(scenario, job) - set(listed["failed"]) - set(listed["skipped"])
         for record in sorted(wanted - set(changed)):
             yield "1", f"{name} succeeded without changing {record}"
     for record in sorted(set(changed) & set(listed["failed"])):
@@ -130,14 +170,24 @@ def _records(scenario: Scenario, job: Item, name: str) -> Iterator[tuple[str, st
 
 
 def _requests(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Rule 8."""
-    made = {str(number_of(job)) for job in scenario.watch.jobs.values()}
+    """Rule 8. The tries of one keyed request make one job between them."""
+    made: dict[int, list[str]] = defaultdict(list)
+    for job in scenario.watch.jobs.values():
+        if not job.get("retry_of"):
+            made[number_of(job)].append(str(job["id"]))
     for request in scenario.requests:
-        exists = str(request.number) in made
-        if request.answer == "created" and not exists:
+        ids = made[request.number]
+        tries = [request, *request.repeats]
+        answers = {each.answer for each in tries}
+        if len(ids) > 1:
+            yield "8", f"request {request.number} made {len(ids)} jobs"
+        if "created" in answers and not ids:
             yield "8", f"request {request.number} was accepted and has no job"
-        if request.answer in {"busy", "error"} and exists:
-            yield "8", f"request {request.number} was answered {request.answer} and has a job"
+        if answers <= {"busy", "error"} and ids:
+            yield "8", f"request {request.number} was answered {answers} and has a job"
+        for each in tries:
+            if each.job_id is not None and each.job_id not in ids:
+                yield "8", f"request {request.number} was told of another job, {each.job_id}"
 
 
 def _counters(scenario: Scenario) -> Iterator[tuple[str, str]]:

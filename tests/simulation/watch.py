@@ -7,23 +7,24 @@ keeps books of its own.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import defaultdict, deque
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from handlers.jobs.words.errors import Reason
 from handlers.jobs.words.states import EDGES, State
-from handlers.jobs.words.writes import Check, Equals, Key, Table
+from handlers.jobs.words.writes import Check, Equals, Found, Key, Table
 from handlers.testing.job_store import MemoryStore
 from handlers.testing.writes import item_after
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from handlers.jobs.words.job import Lane
     from handlers.jobs.words.limits import Limits
     from handlers.jobs.words.timing import Timing
-    from handlers.jobs.words.writes import Item, Value, Write
+    from handlers.jobs.words.writes import Item, Page, Value, Write
     from handlers.testing.lane_queue import MemoryLaneQueue
 
     from .hub import Hub, Thread
@@ -33,6 +34,8 @@ DONE: Final = OVER | {"SETTLING"}
 """States of jobs that hold neither subject nor slot."""
 RETRIES: Final = frozenset({"claim_dispatch", "dispatch_later"})
 """Transactions on a dispatch row that is there already."""
+MAX_LAG: Final = 5000
+"""The most (ms) that an index is behind its table."""
 WORKED_ON: Final = frozenset({"RUNNING", "CANCELLING", "PAUSING"})
 
 
@@ -49,15 +52,61 @@ class Violation:
 class WatchedStore(MemoryStore):
     """A MemoryStore that shows each committed transaction to the watch."""
 
-    def __init__(self) -> None:
+    def __init__(self, lag: Callable[[], int] = lambda: 0) -> None:
+        """lag: how far (ms) an index is behind, asked at each read of one."""
         super().__init__()
         self.watch: Watch | None = None
+        self._lag = lag
+        self._past: deque[tuple[int, Key, Item | None]] = deque()
+        """What control items were before their writes, the oldest first: (ms, key, item)."""
+        self._as_of: int | None = None
+        """When the view is from that is being read; None: from now."""
 
     def transact(self, action: str, writes: Sequence[Write]) -> None:
         before = {write.key: self._items.get(write.key) for write in writes}
         super().transact(action, writes)
         if self.watch is not None:
+            self._remember(before)
             self.watch.committed(action, writes, before, self._items)
+
+    def _remember(self, before: Mapping[Key, Item | None]) -> None:
+        assert self.watch is not None
+        now = self.watch.hub.now
+        self._past.extend((now, key, item) for key, item in before.items())
+        while self._past and self._past[0][0] < now - MAX_LAG:
+            self._past.popleft()
+
+    def query(self, *args: Any, **named: Any) -> Page:
+        with self._lagging():
+            return super().query(*args, **named)
+
+    def count(self, *args: Any, **named: Any) -> int:
+        with self._lagging():
+            return super().count(*args, **named)
+
+    @contextmanager
+    def _lagging(self) -> Iterator[None]:
+        if self.watch is not None and (lag := self._lag()):
+            self._as_of = self.watch.hub.now - lag
+        try:
+            yield
+        finally:
+            self._as_of = None
+
+    def _control(self) -> Iterable[Found]:
+        if self._as_of is None:
+            return super()._control()
+        then: dict[Key, Item | None] = {}
+        for at, key, item in reversed(self._past):
+            if at <= self._as_of:
+                break
+            then[key] = item
+        items = {**self._items, **then}
+        return [
+            Found(key, item)
+            for key, item in items.items()
+            if key.table is Table.CONTROL and item is not None
+        ]
 
     def objections(self, writes: Sequence[Write]) -> list[Reason | None]:
         results = [item_after(w, self._items.get(w.key), self._key_names) for w in writes]
@@ -113,10 +162,20 @@ class Watch:
         self.taking: Callable[[], None] = lambda: None
         """Told when somebody is about to take a subject."""
         self.stale_deletes_work = False
+        self.decided: set[str] = set()
+        """Receipt handles whose decision the queue has taken."""
+        self.early: set[str] = set()
+        """Ids of messages that the queue delivered once more while they were in flight."""
         self.received: dict[str, int] = {}
         """When a receipt handle was handed out."""
         self.excused: dict[str, int] = {}
         """When a job last was in a state that needs no message."""
+        self.removed: set[tuple[str, str]] = set()
+        """Records that a job removed and nobody has made again."""
+        self.ready: dict[str, int] = {}
+        """Since when a queued job could begin."""
+        self.waits: list[tuple[int, int, str]] = []
+        """How long (ms) jobs waited for a worker, until when, and which."""
         self.edges: dict[tuple[str, str], int] = defaultdict(int)
         self.seen: dict[str, int] = defaultdict(int)
 
@@ -154,6 +213,8 @@ class Watch:
                 continue
             if write.key.table is Table.RECORDS:
                 touched.records.append(write.key)
+                if write.key not in after:
+                    self.removed.add((write.key.pk, write.key.sk))
                 self._version(action, write.key, before[write.key], after.get(write.key))
             else:
                 self._control(action, write.key, before[write.key], after.get(write.key), touched)
@@ -205,6 +266,7 @@ class Watch:
         self.jobs[id_] = new
         was, is_ = None if old is None else str(old["state"]), str(new["state"])
         name = f"{action}: job {short(id_)}"
+        self._waiting(id_, new)
         if was is None:
             if is_ != "QUEUED":
                 self.wrong("7", f"{name} created as {is_}")
@@ -218,11 +280,32 @@ class Watch:
             self.wrong("2", f"{name} fence fell from {old['fence']} to {new['fence']}")
         if int_of(new, "dispatches") < int_of(old, "dispatches"):
             self.wrong("5", f"{name} dispatch number fell to {new['dispatches']}")
+        if action == "begin":
+            self._began(name, new)
         if int_of(new, "attempt") > self.timing.lane(str(new["lane"])).max_attempts:
             self.wrong("3", f"{name} has attempt {new['attempt']}")
         self._counts(name, old, new)
         if (is_ in OVER and was not in OVER) or is_ == "PAUSED" or action == "let_go":
             self._concluded(action, old)
+
+    def _waiting(self, id_: str, new: Item) -> None:
+        """Keep the time since when the job could begin, and its wait when it does."""
+        could = new["state"] == "QUEUED" and not held(new)
+        if could and id_ not in self.ready:
+            self.ready[id_] = self.hub.now
+        elif not could:
+            since = self.ready.pop(id_, self.hub.now)
+            if new["state"] == "RUNNING":
+                self.waits.append((self.hub.now - since, self.hub.now, id_))
+
+    def _began(self, name: str, new: Item) -> None:
+        """A function has neither the time nor the queue of a bulk job."""
+        me = self.hub.current
+        if me is None:
+            return  # a begin that came late
+        of = "small" if me.process.name.startswith("fn") else "bulk"
+        if new["lane"] != of:
+            self.wrong("lanes", f"{name} of the {new['lane']} lane begins on a {of} worker")
 
     def _edge(self, name: str, id_: str, was: str, is_: str) -> None:
         self.edges[was, is_] += 1

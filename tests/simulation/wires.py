@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 NEVER_LATE = frozenset({"create", "take_over"})
 """docs/simulation.md says why."""
+STORE, QUEUES, PAYLOADS = "store", "queues", "payloads"
 
 
 @dataclass(frozen=True)
@@ -46,14 +47,16 @@ class Line:
         what: str,
         act: Callable[[], T],
         *,
+        place: str = "",
         detail: object = "",
         instead: Callable[[Fault], None] | None = None,
     ) -> T:
-        """Make the call. instead: raises for the faults that this port answers in its own way."""
+        """Make the call. place: the dependency that can be down as a whole. instead: raises for
+        the faults that this port answers in its own way."""
         self._fall_asleep(what)
         self._travel()
         fault = self.faults.pick(kind, what)
-        if self.faults.is_down(what, self.hub.now):
+        if any(self.faults.is_down(each, self.hub.now) for each in (what, place)):
             fault = Fault.TRANSIENT
         if fault is Fault.CRASH_BEFORE:
             self._die(what, fault)
@@ -101,8 +104,17 @@ class SimStore:
 
     def get(self, key: Key) -> Item | None:
         return self.line.call(
-            Kind.READ, "get", lambda: self.inner.get(key), detail=key.pk + " " + key.sk
+            Kind.READ,
+            "get",
+            lambda: self.inner.get(key),
+            place=STORE,
+            detail=key.pk + " " + key.sk,
+            instead=lambda _: self._not_stuck(key.pk),
         )
+
+    def _not_stuck(self, partition: str) -> None:
+        if self.line.faults.is_stuck(partition, self.line.hub.now):
+            raise Transient
 
     def query(
         self,
@@ -120,6 +132,7 @@ class SimStore:
             lambda: self.inner.query(
                 index, partition, up_to=up_to, descending=descending, limit=limit, after=after
             ),
+            place=STORE,
             detail=partition,
         )
 
@@ -128,6 +141,7 @@ class SimStore:
             Kind.READ,
             "count",
             lambda: self.inner.count(index, partition, before=before, at_most=at_most),
+            place=STORE,
             detail=partition,
         )
 
@@ -138,6 +152,7 @@ class SimStore:
             Kind.READ,
             "query_partition",
             lambda: self.inner.query_partition(pk, sk_prefix=sk_prefix, limit=limit, after=after),
+            place=STORE,
             detail=pk,
         )
 
@@ -149,6 +164,7 @@ class SimStore:
                 Kind.TRANSACT,
                 action,
                 lambda: self.inner.transact(action, writes),
+                place=STORE,
                 detail=writes,
                 instead=partial(self._refuse, action, writes),
             )
@@ -158,6 +174,11 @@ class SimStore:
     def _refuse(self, action: str, writes: Sequence[Write], fault: Fault) -> None:
         """Contention beside the real objections; a record that refuses to be written."""
         reasons = self._refusing(writes)
+        now, faults = self.line.hub.now, self.line.faults
+        if any(hot := [faults.is_stuck(write.key.pk, now) for write in writes]):
+            real = self.inner.objections(writes)
+            stuck = Reason(Why.THROTTLED)
+            raise Refused([stuck if is_ else it for is_, it in zip(hot, real, strict=True)])
         if fault in {Fault.CONFLICT, Fault.THROTTLED}:
             why = Why.CONFLICT if fault is Fault.CONFLICT else Why.THROTTLED
             real = self.inner.objections(writes)
@@ -198,7 +219,11 @@ class SimRecords:
 
     def read(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Record]:
         return self.line.call(
-            Kind.READ, "read records", lambda: self.inner.read(tenant, ids), detail=ids
+            Kind.READ,
+            "read records",
+            lambda: self.inner.read(tenant, ids),
+            place=STORE,
+            detail=ids,
         )
 
     def change(self, record: Record, fields: Mapping[str, Value], job_id: str) -> Write:
@@ -217,7 +242,11 @@ class SimQueue:
 
     def send(self, messages: Sequence[Message]) -> frozenset[int]:
         return self.line.call(
-            Kind.SEND, f"send {self.lane}", partial(self._send, messages), detail=messages
+            Kind.SEND,
+            f"send {self.lane}",
+            partial(self._send, messages),
+            place=QUEUES,
+            detail=messages,
         )
 
     def _send(self, messages: Sequence[Message]) -> frozenset[int]:
@@ -238,7 +267,8 @@ class SimQueue:
         self.line.call(
             Kind.OTHER,
             "set visibility",
-            lambda: self.inner.set_visibility(receipt, seconds),
+            lambda: self._with_own(receipt, lambda: self.inner.set_visibility(receipt, seconds)),
+            place=QUEUES,
             detail=(receipt, seconds),
         )
 
@@ -246,9 +276,16 @@ class SimQueue:
         self.line.call(
             Kind.OTHER,
             "delete message",
-            lambda: self.watch.delete(self.lane, receipt),
+            lambda: self._with_own(receipt, lambda: self.watch.delete(self.lane, receipt)),
+            place=QUEUES,
             detail=receipt,
         )
+
+    def _with_own(self, receipt: str, act: Callable[[], None]) -> None:
+        """SQS refuses a handle of another queue."""
+        if not receipt.startswith(f"{self.lane}-"):
+            self.watch.wrong("5", f"the receipt {receipt} is used on the queue {self.lane}")
+        act()
 
     def depth(self) -> Depth:
         return self.line.call(Kind.READ, "depth", self.inner.depth)
@@ -261,7 +298,11 @@ class SimPayloads:
 
     def put(self, name: str, blocks: Iterable[bytes]) -> int:
         return self.line.call(
-            Kind.OTHER, "put payload", lambda: self.inner.put(name, blocks), detail=name
+            Kind.OTHER,
+            "put payload",
+            lambda: self.inner.put(name, blocks),
+            place=PAYLOADS,
+            detail=name,
         )
 
     def read(self, name: str, offset: int, length: int) -> bytes:
@@ -269,11 +310,18 @@ class SimPayloads:
             Kind.READ,
             "read payload",
             lambda: self.inner.read(name, offset, length),
+            place=PAYLOADS,
             detail=(name, offset),
         )
 
     def delete(self, name: str) -> None:
-        self.line.call(Kind.OTHER, "delete payload", lambda: self.inner.delete(name), detail=name)
+        self.line.call(
+            Kind.OTHER,
+            "delete payload",
+            lambda: self.inner.delete(name),
+            place=PAYLOADS,
+            detail=name,
+        )
 
     def link(self, name: str, *, file_name: str, seconds: int) -> str:
         return self.inner.link(name, file_name=file_name, seconds=seconds)
@@ -288,6 +336,8 @@ class SimTelemetry:
 
     def log(self, action: str, **fields: object) -> None:
         self._seen[action] = self._seen.get(action, 0) + 1
+        if action == "handed_over":
+            self._seen[f"handed over: {fields['why']}"] = 1
         if action == "attempt_crashed":
             self._hub.crashes.append(f"{fields['job_id']}: {fields['error']}")
 
