@@ -10,9 +10,9 @@ from typing import Final
 
 from scripts.verify.framework import Bench, Scenario, Seen
 
-from . import busy_place, paced, rates, small_at_once
+from . import busy_place, paced, rates, slices, small_at_once
 
-PARTS: Final = (small_at_once, rates, busy_place, paced)
+PARTS: Final = (small_at_once, slices, rates, busy_place, paced)
 
 
 def run(bench: Bench) -> Iterator[Seen]:

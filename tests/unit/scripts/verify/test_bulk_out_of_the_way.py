@@ -7,7 +7,7 @@ import pytest
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.states import State
 from scripts.load.ledger import JobRow
-from scripts.verify.bulk_out_of_the_way import PARTS, busy_place, rates, small_at_once
+from scripts.verify.bulk_out_of_the_way import PARTS, busy_place, rates, slices, small_at_once
 
 
 def row(id_: str, lane: Lane, started_at: int) -> JobRow:
@@ -45,7 +45,38 @@ def test_small_jobs_are_in_their_lane_and_before_the_line() -> None:
     ("rate", "ok"), [(89.9, False), (90, True), (100, True), (110, True), (110.1, False)]
 )
 def test_a_rate_holds_within_a_tenth(rate: float, ok: bool) -> None:  # noqa: FBT001
-    assert rates.within(rate).ok is ok
+    assert rates.within(rate, 100).ok is ok
+
+
+@pytest.mark.parametrize(("free", "limit"), [(1000, 200), (300, 150), (0.4, 1)])
+def test_a_slow_machine_gets_a_lower_limit(free: float, limit: int) -> None:
+    assert rates.limit_for(free) == limit
+
+
+@pytest.mark.parametrize(("ended", "ok"), [(0, True), (1, False)])
+def test_shorter_jobs_start_before_a_long_one_ends(ended: int, ok: bool) -> None:  # noqa: FBT001
+    waiting = [row(name, Lane.BULK, 1000) for name in slices.SHORTER]
+    assert [each.ok for each in slices.started(waiting, ended)] == [ok]
+
+
+@pytest.mark.parametrize(
+    ("many", "one", "weights", "ok"),
+    [
+        (100, 100, (1, 1), True),
+        (126, 100, (1, 1), False),
+        (74, 100, (1, 1), False),
+        (300, 100, (3, 1), True),
+        (224, 100, (3, 1), False),
+        (100, 0, (1, 1), False),
+    ],
+)
+def test_slot_time_follows_the_weights(
+    many: int,
+    one: int,
+    weights: tuple[int, int],
+    ok: bool,  # noqa: FBT001
+) -> None:
+    assert slices.shared((many, one), *weights).ok is ok
 
 
 @pytest.mark.parametrize(("requests", "ok"), [(0, False), (1, True), (12, True), (13, False)])
