@@ -87,6 +87,7 @@ def _end(reason: EndReason) -> str | None:
 
 
 def _problem(code: str) -> tuple[str, ...]:
-    meaning, way_out = PROBLEMS[code]
+    # A code without words is shown, too, and a test asks for them.
+    meaning, way_out = PROBLEMS.get(code, ("", ""))
     numbers = ", ".join(str(status.value) for status in sorted(statuses()[code]))
     return f"`{code}`", numbers, f"`{TYPES[code].__name__}`", meaning, way_out

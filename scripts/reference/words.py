@@ -100,6 +100,14 @@ PROBLEMS: Final = {
         "Add it to the setting `principals`.",
     ),
     "not_found": ("No such route, or no such job of this tenant.", "Check the address."),
+    "method_not_allowed": (
+        "The route does not have this method; `Allow` names those it has.",
+        "Send one of them.",
+    ),
+    "unsupported_media_type": (
+        "The body is not `application/json`.",
+        "Send JSON, with that `Content-Type`.",
+    ),
     "subject_busy": (
         "Another job, or a worker of your own, has the subject: `active_job`.",
         "Wait for its end, or send `on_conflict=return_existing`.",

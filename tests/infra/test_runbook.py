@@ -1,5 +1,4 @@
-"""Every alarm has its page in docs/runbook.md, and every command there and in docs/deploy.md can be
-called."""
+"""Every alarm has its page in docs/runbook.md, and every command of AWS in docs can be called."""
 
 from __future__ import annotations
 
@@ -11,10 +10,11 @@ import botocore.session
 import pytest
 from botocore import xform_name
 
+from tests.support.pages import blocks
+
 from .synthesis import ROOT, Synthesised
 
 RUNBOOK: Final = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
-DEPLOY: Final = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
 PAGES: Final = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", RUNBOOK, re.MULTILINE | re.DOTALL))
 
 
@@ -43,9 +43,15 @@ def test_a_page_says_what_it_means_how_to_look_and_what_to_do(page: str) -> None
 
 
 def aws_commands(text: str) -> list[str]:
-    blocks = re.findall(r"^ *```\n(.*?)^ *```", text, flags=re.MULTILINE | re.DOTALL)
-    lines = [line.strip() for block in blocks for line in block.splitlines()]
+    lines = [line for block in blocks(text, "") for line in block.splitlines()]
     return [line for line in lines if line.startswith("aws ")]
+
+
+EVERY: Final = {
+    command
+    for page in (ROOT / "docs").rglob("*.md")
+    for command in aws_commands(page.read_text(encoding="utf-8"))
+}
 
 
 def problem_of(command: str) -> str | None:
@@ -60,11 +66,13 @@ def problem_of(command: str) -> str | None:
             shape = model.operation_model(name).input_shape
             known = {xform_name(member, "-") for member in (shape.members if shape else ())}
             options = {word[2:] for word in rest if word.startswith("--")}
+            # The command says no to a flag so.
+            options = {name if name in known else name.removeprefix("no-") for name in options}
             return f"no option {options - known}" if options - known else None
     return f"no operation {operation}"
 
 
-@pytest.mark.parametrize("command", sorted({*aws_commands(RUNBOOK), *aws_commands(DEPLOY)}))
+@pytest.mark.parametrize("command", sorted(EVERY))
 def test_every_aws_command_can_be_called(command: str) -> None:
     assert problem_of(command) is None
 

@@ -18,6 +18,7 @@ from handlers.jobs.words.states import EDGES
 from infra.settings import DeploySettings
 from scripts.verify import waf
 from scripts.verify.registry import SCENARIOS
+from tests.support.pages import blocks
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -27,10 +28,6 @@ TUTORIAL: Final = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 PAGES: Final = sorted(
     {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")} - {ROOT / "CHANGELOG.md"}
 )
-
-
-def blocks(text: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
 def edge_rows(text: str) -> dict[tuple[str, str], str]:
