@@ -164,6 +164,17 @@ class WorkSettings(Environment):
             self.bulk_poll_seconds,
             "a stopping worker waits until its poll for messages ends",
         )
+        protected = 60 * self.bulk_protection_minutes
+        if self.timing.rollout:
+            require(
+                self.timing.rollout > protected,
+                "rollout",
+                self.timing.rollout,
+                "greater than",
+                "bulk_protection_minutes x 60",
+                protected,
+                "workers of the older version go on for that long",
+            )
         if self.query.source == "search" and self.effects.search_url is None:
             raise ValueError("query_source = search needs effects_search_url, which is not set")
         return self

@@ -224,6 +224,7 @@ class Charts:
             Metric.ATTEMPTS_EXHAUSTED,
             Metric.BEATS_FAILED,
             Metric.JOB_HUNG,
+            Metric.NOT_UNDERSTOOD,
             Metric.DENIED,
         )
         rest = self._watched.api.rest

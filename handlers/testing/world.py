@@ -36,6 +36,7 @@ SHORT: Final = Timing(
     lost_after=60,
     retry_base=1,
     retry_cap=8,
+    rollout=0,
     history=3600,
 )
 """Seconds; every relation of Timing.check holds."""

@@ -253,6 +253,17 @@ def test_they_cannot_be_changed() -> None:
         WORK.due_shards = 5  # type: ignore[misc]  # that it is refused is the point
 
 
+def test_c82_a_rollout_outlasts_the_protection_of_an_older_worker() -> None:
+    timing = WORK.timing.model_copy(update={"rollout": 900})
+    broken = WORK.model_copy(update={"timing": timing, "bulk_protection_minutes": 15})
+    with pytest.raises(SettingsError, match=r"rollout = 900 .* bulk_protection_minutes x 60 = 900"):
+        WorkSettings.from_env(broken.to_env())
+    for rollout, minutes in ((901, 15), (0, 120)):
+        kept = {"timing": timing.model_copy(update={"rollout": rollout})}
+        good = WORK.model_copy(update={**kept, "bulk_protection_minutes": minutes}).to_env()
+        assert WorkSettings.from_env(good).timing.rollout == rollout
+
+
 def test_a_worker_that_polls_past_its_stop_time_is_refused() -> None:
     settings = WORK
     timing = settings.timing.model_copy(update={"stop_timeout": 15, "longest_chunk": 5})

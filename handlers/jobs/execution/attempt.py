@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pydantic import ValidationError
-
 from ..effects.runner import EffectRunner
 from ..lifecycle.admission import admit_held
 from ..lifecycle.dispatch import send_dispatch
 from ..lifecycle.finish import end_job, ending_of, pause_job
-from ..selection.id_sources import filter_of, source_of
+from ..selection.id_sources import source_of
 from ..storage.control_table import read_job
 from ..storage.transaction import Rejected, execute, retry_transient
 from ..transitions.conditions import LEASE
@@ -26,7 +24,6 @@ from ..words.errors import (
     Transient,
     cause_of,
 )
-from ..words.exact_json import exact_loads
 from ..words.job import EndReason, Lane, Waiting
 from ..words.metrics import Metric
 from ..words.states import State
@@ -34,7 +31,7 @@ from ..words.timing import SECOND, VISIBILITY_CAP, backoff_ms, ms
 from .chunk_loop import ChunkLoop
 from .decisions import DeleteMessage, KeepMessage
 from .heartbeat import Heartbeat
-from .planning import Work
+from .planning import work_of
 from .stopping import LoopEnd, StopReason
 from .turns import Turn
 
@@ -94,7 +91,7 @@ class _Attempt:
 
     def work(self, job: Job) -> Result:
         try:
-            work = self._work_of(job)
+            work = work_of(self.world, job)
             if job.unprepared:
                 from .id_list import write_id_list  # noqa: PLC0415  not for a small job's start
 
@@ -124,17 +121,6 @@ class _Attempt:
         except Exception as error:  # noqa: BLE001  a bug costs an attempt, not the message
             self.log("attempt_crashed", job, error=error)
             return Crashed(f"the worker met an unexpected error ({type(error).__name__})")
-
-    def _work_of(self, job: Job) -> Work:
-        operation = self.world.operations.get(job.operation)
-        if operation is None:
-            raise JobFailed(EndReason.UNKNOWN_OPERATION, f"there is no operation {job.operation!r}")
-        try:
-            raw = exact_loads(job.params)
-            parameters = operation.parameters.model_validate(raw)
-        except (ValidationError, ValueError) as error:
-            raise JobFailed(EndReason.BAD_PARAMETERS, str(error)) from error
-        return Work(operation, parameters, None if job.query is None else filter_of(job.query))
 
     def _should_stop(self, job: Job) -> StopReason | None:
         now = self.world.runtime.now()

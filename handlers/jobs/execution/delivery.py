@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from ..events.rows import publish_now
 from ..lifecycle.cleanup import clean_up, release_if_held
 from ..lifecycle.finish import end_job, out_of_attempts, pause_job
+from ..lifecycle.rollout import STAMP, left_to_newer
 from ..lifecycle.undecodable import UndecodableResult, end_undecodable
 from ..storage import control_table
 from ..storage.control_table import read_job, read_lease
@@ -19,13 +20,14 @@ from ..storage.transaction import Rejected, execute, retry_transient
 from ..transitions.attempt import begin_attempt, store_receipt
 from ..transitions.conditions import LEASE
 from ..transitions.finish import Ending
-from ..words.errors import Undecodable
+from ..words.errors import JobFailed, Undecodable
 from ..words.job import EndReason, Job, Lane, Lease
 from ..words.messages import Pointer, UnreadableMessage, read_pointer
 from ..words.metrics import Metric
 from ..words.states import State
 from ..words.timing import SECOND
 from .decisions import DeleteMessage, KeepMessage, LookAgain, RunAttempt
+from .planning import work_of
 from .turns import PUT_OFF, is_put_off
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from .decisions import Decision, Finding
     from .stopping import Worker
 
+NOT_UNDERSTOOD: Final = "not understood: left to a newer version"
 MAX_READS: Final = 5
 """How often a job is read for one delivery while other processes move it."""
 
@@ -73,13 +76,21 @@ class _DeliveryCheck:
             try:
                 return self._route(control_table.job_of(item))
             except Undecodable as error:
-                match end_undecodable(self.world, self.pointer.job_id, item, str(error)):
+                match end_undecodable(
+                    self.world,
+                    self.pointer.job_id,
+                    item,
+                    str(error),
+                    new_words=error.new_words,
+                ):
                     case UndecodableResult.DONE:
                         return DeleteMessage("undecodable")
                     case UndecodableResult.HELD:
                         # By then its worker has beaten again, or its lease has expired.
                         wait = self.world.timing.lane(self.pointer.lane).visibility
                         return KeepMessage("undecodable, but its lease has not expired", wait)
+                    case UndecodableResult.LEFT:
+                        return LookAgain(NOT_UNDERSTOOD)
                     case UndecodableResult.MOVED:
                         continue
             except _JobMoved:
@@ -166,6 +177,8 @@ class _DeliveryCheck:
     def _begin(self, job: Job, expired: Lease | None, *, contended: bool = False) -> Finding:
         if job.attempt >= self.world.timing.lane(job.lane).max_attempts:
             return self._end(job, out_of_attempts(job, expired))
+        if (other := self._not_understood(job, expired)) is not None:
+            return other
         transition = begin_attempt(
             self.world,
             job,
@@ -180,6 +193,24 @@ class _DeliveryCheck:
         self._measure_start(job, transition.after)
         publish_now(self.world, transition.transaction)
         return RunAttempt(transition.after, contended)
+
+    def _not_understood(self, job: Job, expired: Lease | None) -> Finding | None:
+        """None for a job that this version understands. Another one is left to newer workers first:
+        no attempt begins that could only fail."""
+        seconds = self.world.timing.rollout
+        if not seconds:
+            return None
+        try:
+            work_of(self.world, job)
+        except JobFailed as error:
+            stamp = {} if (since := job.not_understood_since) is None else {STAMP: since}
+            read = {"state": job.state.value, "fence": job.fence, **stamp}
+            if left_to_newer(self.world, job.id, read, str(error)):
+                return LookAgain(NOT_UNDERSTOOD)
+            why = f"{error}; no worker that received the job in {seconds:g} s understands it"
+            ending = Ending(State.FAILED, EndReason(error.reason), why, expired=expired)
+            return self._end(job, ending)
+        return None
 
     def _not_begun(self, job: Job, rejected: Rejected) -> Finding:
         if LEASE not in rejected.reasons:

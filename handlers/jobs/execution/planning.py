@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..words.job import Counts
+from ..selection.id_sources import filter_of
+from ..words.errors import JobFailed
+from ..words.exact_json import exact_loads
+from ..words.job import Counts, EndReason
 from ..words.limits import MAX_REASON
 from ..words.operation import Change, Fail, Operation, Plan, Remove, Skip, Touch
 from ..words.stored_values import BadValue, storable
@@ -37,6 +40,18 @@ class Work:
             return _checked(self.operation.apply(record.fields, self.parameters))
         except (Exception, SystemExit) as error:  # noqa: BLE001  whatever it raises is this record's
             return Fail(_words_of(error))
+
+
+def work_of(world: World, job: Job) -> Work:
+    """What the job asks for. Raises JobFailed when this version does not understand it."""
+    operation = world.operations.get(job.operation)
+    if operation is None:
+        raise JobFailed(EndReason.UNKNOWN_OPERATION, f"there is no operation {job.operation!r}")
+    try:
+        parameters = operation.parameters.model_validate(exact_loads(job.params))
+    except ValueError as error:
+        raise JobFailed(EndReason.BAD_PARAMETERS, str(error)) from error
+    return Work(operation, parameters, None if job.query is None else filter_of(job.query))
 
 
 def _checked(outcome: object) -> Outcome:

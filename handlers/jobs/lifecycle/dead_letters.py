@@ -61,6 +61,8 @@ class Letter:
     problem: str = ""
     undecodable: Item | None = None
     """The job as it is stored, when it is there and cannot be read."""
+    new_words: bool = False
+    """It cannot be read because of words that a newer version may know."""
 
     @property
     def never_started(self) -> bool:
@@ -86,7 +88,8 @@ def read_letter(world: World, delivery: Delivery) -> Letter:
     try:
         return Letter(delivery, pointer, control_table.job_of(item))
     except Undecodable as error:
-        return Letter(delivery, pointer, None, f"undecodable: {error}", item)
+        problem = f"undecodable: {error}"
+        return Letter(delivery, pointer, None, problem, item, error.new_words)
 
 
 def redrive(
@@ -115,7 +118,7 @@ def _redrive_job(world: World, letter: Letter, *, force: bool) -> Redriven:
         # Its job, if there is one, is found by recovery; this message can never help.
         return Redriven(Fate.DROPPED, letter.problem)
     if letter.undecodable is not None:
-        return _end_undecodable(world, letter.pointer.job_id, letter.undecodable, letter.problem)
+        return _end_undecodable(world, letter.pointer.job_id, letter.undecodable, letter)
     job = letter.job
     if job is None:
         return Redriven(Fate.DROPPED, letter.problem)
@@ -132,14 +135,19 @@ def _redrive_job(world: World, letter: Letter, *, force: bool) -> Redriven:
             return _resend(world, job)
 
 
-def _end_undecodable(world: World, job_id: str, item: Item, why: str) -> Redriven:
+def _end_undecodable(world: World, job_id: str, item: Item, letter: Letter) -> Redriven:
     """End an undecodable job, as a delivery of its message would."""
-    match end_undecodable(world, job_id, item, why):
+    why = letter.problem
+    match end_undecodable(world, job_id, item, why, new_words=letter.new_words):
         case UndecodableResult.DONE:
             return Redriven(Fate.DROPPED, why)
         case UndecodableResult.HELD:
             return Redriven(
                 Fate.REFUSED, f"{why}; its lease has not expired, so a worker may still run it"
+            )
+        case UndecodableResult.LEFT:
+            return Redriven(
+                Fate.REFUSED, f"{why}; a newer version may know it: redrive it after the deployment"
             )
         case UndecodableResult.MOVED:
             return Redriven(Fate.REFUSED, f"{why}; it changed meanwhile, so redrive it again")

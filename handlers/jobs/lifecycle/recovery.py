@@ -131,7 +131,14 @@ class Recovery:
         try:
             lease, job = control_table.lease_of(item), control_table.job_of(raw)
         except Undecodable as error:
-            result = end_undecodable(self.world, job_id, raw, str(error), lease_key=found.key)
+            result = end_undecodable(
+                self.world,
+                job_id,
+                raw,
+                str(error),
+                lease_key=found.key,
+                new_words=error.new_words,
+            )
             return result is UndecodableResult.DONE
         if job.held:
             return self._held(found.key, item, job)

@@ -1,7 +1,8 @@
 """Ending a job whose item cannot be decoded, so that its subject does not stay taken for ever.
 
 During a deploy, older code meets jobs of newer code. So a job is ended only when its lease has
-expired, and only if it has not moved since it was read.
+expired, and only if it has not moved since it was read; one with words that only newer code may
+know is left to that code first (``rollout``).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ..words.job import EndReason, Lane, Waiting
 from ..words.states import SUBJECT_TAKEN, State, reason_for
 from ..words.writes import Check, Equals, Index, Update, as_stored
 from .admission import admit_held
+from .rollout import left_to_newer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,17 +50,26 @@ class UndecodableResult(StrEnum):
     MOVED = "moved"
     """The job was moved since it was read: a worker of newer code may run it and hold its
     subject."""
+    LEFT = "left"
+    """Left to workers of a newer version, which may be able to read it."""
     HELD = "held"
     """Its lease has not expired: a worker of newer code may be running it."""
 
 
 def end_undecodable(
-    world: World, job_id: str, item: Item, why: str, *, lease_key: Key | None = None
+    world: World,
+    job_id: str,
+    item: Item,
+    why: str,
+    *,
+    lease_key: Key | None = None,
+    new_words: bool = False,
 ) -> UndecodableResult:
     """End a job by the readable part of its raw item; safe to repeat.
 
     lease_key: the key of the lease that names the job, if the caller knows it; else the item has to
-    say it. Raises Transient.
+    say it. new_words: see ``Undecodable``; such a job is left to newer workers first. Raises
+    Transient.
     """
     key = lease_key or _lease_key(item)
     if key is None:
@@ -67,6 +78,8 @@ def end_undecodable(
     if lease is not None and lease.lasts(world.runtime.now()):
         world.telemetry.log("burial_waits", job_id=job_id, why=why)
         return UndecodableResult.HELD
+    if new_words and left_to_newer(world, job_id, item, why):
+        return UndecodableResult.LEFT
     world.telemetry.log("job_undecodable", job_id=job_id, why=why)
     return _UndecodableJob(world, job_id, item, why, lease).end()
 

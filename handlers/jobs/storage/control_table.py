@@ -15,6 +15,8 @@ from ..words.writes import Index, Key
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pydantic_core import ErrorDetails
+
     from ..words.ports import World
     from ..words.writes import Item, Value
 
@@ -188,8 +190,15 @@ def job_of(item: Item) -> Job:
     try:
         return Job.model_validate(dict(item))
     except ValidationError as error:
-        names = ", ".join(str(problem["loc"][0]) for problem in error.errors() if problem["loc"])
-        raise Undecodable(f"job item: {names or 'not a job'}") from error
+        problems = error.errors()
+        names = ", ".join(str(problem["loc"][0]) for problem in problems if problem["loc"])
+        raise Undecodable(
+            f"job item: {names or 'not a job'}", new_words=all(map(_is_new_word, problems))
+        ) from error
+
+
+def _is_new_word(problem: ErrorDetails) -> bool:
+    return problem["type"] in {"enum", "literal_error"} and isinstance(problem["input"], str)
 
 
 def readable_part(item: Item, instead: Item) -> Job:

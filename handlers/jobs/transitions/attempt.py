@@ -44,6 +44,7 @@ def begin_attempt(
             "message": "",
             "waiting_since": None,
             "sent_again": 0,
+            "not_understood_since": None,
         }
     )
     lease = Update(

@@ -48,6 +48,7 @@ def queued_job(world: World, job: Job, *, held: bool) -> Job:
             "has_slot": not held,
             "dispatches": job.dispatches + (0 if held else 1),
             "message": "",
+            "not_understood_since": None,
         }
     )
 

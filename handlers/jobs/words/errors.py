@@ -127,6 +127,11 @@ class OwnershipLost(FairlaneError):
 class Undecodable(FairlaneError):
     """A stored job item does not have the shape of a job."""
 
+    def __init__(self, message: str | None = None, *, new_words: bool = False) -> None:
+        super().__init__(message)
+        self.new_words = new_words
+        """Only words are unknown, such as a state or a reason: a newer version may have them."""
+
 
 class JobFailed(FairlaneError):
     """The job can never succeed, whatever is retried."""

@@ -150,6 +150,8 @@ class Job(BaseModel):
     """Attempts that were released because of a dependency since the job last made progress."""
     dispatches: int = Field(default=0, ge=0)
     """Dispatch rows written so far; numbers the next one."""
+    not_understood_since: Millis | None = None
+    """When a worker first did not understand it; None once a worker has begun it."""
     sent_again: int = Field(default=0, ge=0)
     """How often recovery has sent its message again since an attempt last began."""
     worker: str | None = None

@@ -28,6 +28,8 @@ class Metric(StrEnum):
     OWNERSHIP_LOST = "OwnershipLost"
     BEATS_FAILED = "BeatsFailed"
     """Heartbeats that did not renew a lease, or did not keep its message hidden."""
+    NOT_UNDERSTOOD = "NotUnderstood"
+    """Jobs that a worker left to workers of a newer version, counted once."""
     JOB_HUNG = "JobHung"
     """Attempts that were given up because they got no further for ``hang_after``."""
     DENIED = "PermissionsDenied"

@@ -44,7 +44,7 @@ EDGES: Final[dict[tuple[State, State], str]] = {
     (State.PAUSED, State.QUEUED): "n: resumed",
     (State.PAUSED, State.CANCELLED): "o: cancelled while paused",
     (State.RUNNING, State.QUEUED): "p: the attempt let go: retry, hand-over, promotion or stop",
-    (State.QUEUED, State.FAILED): "q: unreadable, superseded or out of attempts before it began",
+    (State.QUEUED, State.FAILED): "q: unreadable, not understood, superseded or out of attempts",
     (State.FAILED, State.QUEUED): "r: a client retries it",
     (State.PAUSING, State.CANCELLING): "s: a client cancels it while it is being paused",
 }

@@ -130,6 +130,9 @@ class Timing(BaseModel):
     """How long one run of an effect by recovery may take."""
     effect_retry_base: float = Field(default=2, gt=0)
     effect_retry_cap: float = Field(default=900, gt=0)
+    rollout: float = Field(default=10_800, ge=0)
+    """How long (s) a job that a worker does not understand is left to workers of a newer version;
+    0: it fails at once."""
     history: int = Field(default=30 * 86_400, gt=0)
     """How long finished jobs stay readable."""
 
