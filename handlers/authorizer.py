@@ -24,7 +24,8 @@ ALGORITHMS: Final = ("RS256", "ES256")
 SCOPE_CLAIMS: Final = ("scope", "scp")
 OURS: Final = "jobs:"
 """The prefix of Fairlane's scopes; the API has no use for others, which are left out."""
-REQUIRED: Final = ("exp", "iss", "aud")
+AUD: Final = "aud"
+CLIENT_ID: Final = "client_id"
 MAX_SCOPES: Final = 20
 
 KEYS_LIFETIME: Final = 300
@@ -80,26 +81,38 @@ class Verifier:
         claims = self._claims(_bearer(header))
         tenant = _tenant(claims.get(self._settings.auth_tenant_claim))
         claim = self._settings.auth_scope_claim
-        scopes = _scopes(claims, (claim,) if claim else SCOPE_CLAIMS)
+        names = (claim,) if claim else SCOPE_CLAIMS
+        scopes = _scopes(claims, names, self._settings.auth_scope_prefix or "")
         return Caller(tenant, principal=claims.get("sub") or tenant, scopes=scopes)
 
     def _claims(self, token: str) -> dict[str, Any]:
+        settings = self._settings
+        by_aud = settings.auth_audience_claim == AUD
         try:
             key = self._key(_key_name(jwt.get_unverified_header(token)))
-            return jwt.decode(
+            claims: dict[str, Any] = jwt.decode(
                 token,
                 key,
                 algorithms=ALGORITHMS,
-                issuer=self._settings.auth_issuer,
-                audience=self._settings.auth_audience,
-                leeway=self._settings.auth_leeway,
-                options={"require": list(REQUIRED), "enforce_minimum_key_length": True},
+                issuer=settings.auth_issuer,
+                audience=settings.auth_audience if by_aud else None,
+                leeway=settings.auth_leeway,
+                options={
+                    "require": ["exp", "iss"],
+                    "verify_aud": by_aud,
+                    "enforce_minimum_key_length": True,
+                },
             )
+        except jwt.MissingRequiredClaimError as error:
+            raise BadToken(_missing(error, token)) from error
         except (BadToken, KeysUnavailable):
             raise
         # A token that the parser fails on is a bad one: some of its errors are plain ValueErrors.
         except Exception as error:
             raise BadToken(f"{type(error).__name__}: {error}") from error
+        if not by_aud:
+            _check_client(claims, settings.auth_audience.split())
+        return claims
 
     def _key(self, name: str) -> jwt.PyJWK:
         try:
@@ -123,6 +136,25 @@ def _key_name(header: dict[str, Any]) -> str:
     return name
 
 
+def _check_client(claims: Mapping[str, object], known: Sequence[str]) -> None:
+    client = claims.get(CLIENT_ID)
+    if client is None:
+        raise BadToken("no client_id in the token, which may be an ID token and no access token")
+    if client not in known:
+        raise BadToken(f"the client {client!r} is not one of auth_audience")
+
+
+def _missing(error: jwt.MissingRequiredClaimError, token: str) -> str:
+    """What a token lacks, and the setting for issuers that leave it out."""
+    claims = jwt.decode(token, options={"verify_signature": False})
+    if error.claim == AUD and CLIENT_ID in claims:
+        return (
+            "no aud in the token, but a client_id, like an access token of Amazon Cognito: set "
+            "auth_audience_claim to client_id, and auth_audience to the ids of your clients"
+        )
+    return f"no {error.claim} in the token"
+
+
 def _bearer(header: str) -> str:
     scheme, _, token = header.strip().partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
@@ -141,11 +173,14 @@ def _tenant(claim: object) -> str:
     return claim
 
 
-def _scopes(claims: Mapping[str, object], names: Sequence[str]) -> str:
-    """The scopes that the first of these claims grants; a claim of another type grants nothing."""
+def _scopes(claims: Mapping[str, object], names: Sequence[str], prefix: str) -> str:
+    """The scopes that the first of these claims grants, without the prefix that each must have; a
+    claim of another type grants nothing."""
     given = next((claims[name] for name in names if name in claims), None)
     words = given.split() if isinstance(given, str) else given if isinstance(given, list) else ()
-    known = {word for word in words if isinstance(word, str) and word.startswith(OURS)}
+    texts = [word for word in words if isinstance(word, str) and word.startswith(prefix)]
+    ours = {word.removeprefix(prefix) for word in texts}
+    known = {word for word in ours if word.startswith(OURS)}
     return " ".join(sorted(known)[:MAX_SCOPES])
 
 

@@ -189,9 +189,16 @@ class AuthSettings(Environment):
     """The issuer's key set: https, or http on loopback."""
     auth_issuer: str = Field(min_length=1)
     auth_audience: str = Field(min_length=1)
+    """Whom the token has to be for. With ``auth_audience_claim = client_id``: the ids of the
+    clients that may call, with a space between two."""
+    auth_audience_claim: Literal["aud", "client_id"] = "aud"
+    """client_id: for the access tokens of Amazon Cognito, which have no ``aud``."""
     auth_tenant_claim: str = Field(default="tenant", min_length=1)
     auth_scope_claim: str | None = None
     """The claim with the scopes, a list or words in one string; None: ``scope``, else ``scp``."""
+    auth_scope_prefix: str | None = None
+    """What stands before Fairlane's names in the scopes, such as ``fairlane/`` for a resource
+    server of Amazon Cognito."""
     auth_leeway: int = Field(default=30, ge=0, le=300)
     """Seconds of clock difference tolerated in exp, nbf and iat."""
 

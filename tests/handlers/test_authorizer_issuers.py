@@ -1,0 +1,167 @@
+"""Issuers of tokens: those whose access tokens have no audience, and those that are down."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handlers import authorizer
+from handlers.authorizer import Unauthorized
+from handlers.settings import AuthSettings
+from tests.support.tokens import AUDIENCE, KeySet, settings_for, token
+
+ARN = "arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/v1stage/POST/v1/jobs"
+
+
+@pytest.fixture
+def keys() -> Iterator[KeySet]:
+    served = KeySet()
+    yield served
+    served.stop()
+
+
+@pytest.fixture(autouse=True)
+def environment(keys: KeySet, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(authorizer, "KEYS_TIMEOUT", 600)  # a busy machine answers late
+    for name, value in settings_for(keys.url).to_env().items():
+        monkeypatch.setenv(name, value)
+    authorizer.verifier.cache_clear()
+    yield
+    authorizer.verifier.cache_clear()
+
+
+def call(authorization: str) -> dict[str, Any]:
+    event = {"type": "TOKEN", "authorizationToken": authorization, "methodArn": ARN}
+    return authorizer.handler(event, None)
+
+
+def refused(authorization: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """The logged reason of a 401."""
+    capsys.readouterr()
+    with pytest.raises(Unauthorized) as caught:
+        call(authorization)
+    assert str(caught.value) == "Unauthorized"
+    written = capsys.readouterr()
+    assert written.err == ""
+    line = json.loads(written.out)
+    assert line["action"] == "token_refused"
+    secret = authorization.rpartition(" ")[2]
+    if secret:
+        assert secret not in written.out
+    return str(line["why"])
+
+
+# --- Amazon Cognito ---------------------------------------------------------------------------
+
+CLIENTS = ("4ab2", "9xyz")
+COGNITO: dict[str, Any] = {
+    "aud": None,
+    "client_id": CLIENTS[1],
+    "token_use": "access",
+    "scope": "fairlane/jobs:read other/jobs:write jobs:write",
+}
+"""An access token of Cognito, where it differs."""
+
+
+@pytest.fixture
+def cognito(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLANE_AUTH_AUDIENCE_CLAIM", "client_id")
+    monkeypatch.setenv("FAIRLANE_AUTH_AUDIENCE", " ".join(CLIENTS))
+    monkeypatch.setenv("FAIRLANE_AUTH_SCOPE_PREFIX", "fairlane/")
+
+
+@pytest.mark.usefixtures("cognito")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_c97_an_access_token_without_aud_is_known_by_its_client(client: str) -> None:
+    answer = call(f"Bearer {token(**{**COGNITO, 'client_id': client})}")
+    assert answer["context"] == {"tenant": "acme", "scopes": "jobs:read"}
+
+
+@pytest.mark.usefixtures("cognito")
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({"client_id": "theirs"}, "not one of auth_audience"),
+        ({"client_id": " ".join(CLIENTS)}, "not one of auth_audience"),
+        ({"client_id": ""}, "not one of auth_audience"),
+        ({"client_id": [CLIENTS[0]]}, "not one of auth_audience"),
+        ({"client_id": None, "aud": CLIENTS[0], "token_use": "id"}, "an ID token"),
+        ({"exp": 1_000_000}, "expired"),
+        ({"iss": "https://other.example"}, "issuer"),
+    ],
+)
+def test_c97_no_other_client_and_no_id_token_is_taken(
+    other: dict[str, Any], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reason in refused(f"Bearer {token(**{**COGNITO, **other})}", capsys)
+
+
+def test_c97_without_the_setting_the_refusal_names_it(capsys: pytest.CaptureFixture[str]) -> None:
+    why = refused(f"Bearer {token(**COGNITO)}", capsys)
+    assert "set auth_audience_claim to client_id" in why
+    assert "no aud" in refused(f"Bearer {token(aud=None)}", capsys)
+
+
+def test_c97_a_client_id_is_no_audience_where_aud_is_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = {"aud": "other", "client_id": AUDIENCE}
+    assert "Audience" in refused(f"Bearer {token(**asked)}", capsys)
+
+
+@pytest.mark.usefixtures("cognito")
+def test_c97_the_client_can_be_the_tenant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLANE_AUTH_TENANT_CLAIM", "client_id")
+    assert call(f"Bearer {token(**COGNITO, tenant=None)}")["context"]["tenant"] == CLIENTS[1]
+
+
+# --- the examples of the page -----------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[2] / "docs" / "issuers.md").read_text(encoding="utf-8")
+EXAMPLES = {
+    name: json.loads(block)
+    for name, block in re.findall(r"^## (.+?)\n.*?^```json\n(.*?)^```", PAGE, re.M | re.S)
+}
+TOKENS: dict[str, dict[str, Any]] = {
+    "Auth0": {
+        "iss": "https://your-company.eu.auth0.com/",
+        "aud": ["https://jobs.example.com", "https://your-company.eu.auth0.com/userinfo"],
+        "https://jobs.example.com/tenant": "acme",
+        "permissions": ["jobs:read"],
+        "scope": "openid",
+    },
+    "Microsoft Entra ID": {
+        "iss": "https://login.microsoftonline.com/11111111-2222-3333-4444-555555555555/v2.0",
+        "aud": "99999999-8888-7777-6666-555555555555",
+        "azp": "acme",
+        "scp": "jobs:read",
+    },
+    "Amazon Cognito": {
+        "iss": "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_AbCdEfGhI",
+        "aud": None,
+        "client_id": "2example34567890",
+        "scope": "fairlane/jobs:read",
+    },
+}
+"""Tokens as each issuer makes them, where they differ from those of the tests."""
+
+
+def test_c97_every_issuer_of_the_page_has_its_token() -> None:
+    assert EXAMPLES.keys() == TOKENS.keys()
+
+
+@pytest.mark.parametrize("issuer", TOKENS)
+def test_c97_the_example_of_an_issuer_takes_its_tokens(
+    issuer: str, keys: KeySet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = AuthSettings(**EXAMPLES[issuer]).model_copy(update={"auth_jwks_url": keys.url})
+    for name, value in settings.to_env().items():
+        monkeypatch.setenv(name, value)
+    context = call(f"Bearer {token(**{'tenant': None, **TOKENS[issuer]})}")["context"]
+    tenant = "2example34567890" if issuer == "Amazon Cognito" else "acme"
+    assert context == {"tenant": tenant, "scopes": "jobs:read"}
