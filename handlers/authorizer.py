@@ -7,6 +7,7 @@ nothing else; the API reads it at ``requestContext.authorizer``, with the scopes
 from __future__ import annotations
 
 import os
+import time
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,9 +31,11 @@ MAX_SCOPES: Final = 20
 
 KEYS_LIFETIME: Final = 300
 """Seconds a key set is trusted before it is read again: how long a withdrawn key still opens."""
+KEYS_LAST_GOOD: Final = 3600
+"""Seconds since their last good read for which keys serve while the key set cannot be read."""
 KEYS_COOLDOWN: Final = 10
 """Seconds between two reads of the key set because of unknown keys, so that made-up key names
-cannot turn every request into a read."""
+cannot turn every request into a read; and between two reads that fail."""
 KEYS_TIMEOUT: Final = 3
 """Seconds for reading the key set."""
 
@@ -63,17 +66,67 @@ class Caller:
     """Fairlane's scopes of the token, with a space between two."""
 
 
+class _Client(jwt.PyJWKClient):
+    """Knows when it last read the key set (``time.monotonic``)."""
+
+    read_at = 0.0
+
+    def fetch_data(self) -> Any:
+        found = super().fetch_data()
+        self.read_at = time.monotonic()
+        return found
+
+
+class Keys:
+    """The issuer's key set, kept for ``KEYS_LIFETIME``. While it cannot be read, the last good keys
+    serve until ``KEYS_LAST_GOOD``."""
+
+    def __init__(self, url: str, *, cooldown: float) -> None:
+        self._client = _Client(
+            url, lifespan=KEYS_LIFETIME, timeout=KEYS_TIMEOUT, cooldown_duration=cooldown
+        )
+        self._cooldown = cooldown
+        self._good: Sequence[jwt.PyJWK] = ()
+        self._good_at = 0.0
+        self._failure = ""
+        self._failed_until = 0.0
+
+    def key(self, name: str) -> jwt.PyJWK:
+        """The key of that name. Raises PyJWKClientError when there is none, KeysUnavailable."""
+        if time.monotonic() < self._failed_until:
+            return self._last_good(name)
+        try:
+            # On its own first, so that a broken key set is not taken for an unknown key.
+            self._good = self._client.get_signing_keys()
+            self._good_at = self._client.read_at
+        except (jwt.PyJWTError, OSError, ValueError) as error:
+            self._remember(error)
+            return self._last_good(name)
+        try:
+            return self._client.get_signing_key(name)
+        except (jwt.PyJWKClientConnectionError, jwt.PyJWKSetError, OSError, ValueError) as error:
+            self._remember(error)
+            return self._last_good(name)
+
+    def _remember(self, error: Exception) -> None:
+        self._failure = str(error)
+        self._failed_until = time.monotonic() + self._cooldown
+
+    def _last_good(self, name: str) -> jwt.PyJWK:
+        old = time.monotonic() - self._good_at
+        key = next((each for each in self._good if each.key_id == name), None)
+        if key is None or old >= KEYS_LAST_GOOD:
+            raise KeysUnavailable(self._failure)
+        log_line(logger, "keys_old", seconds=round(old), why=self._failure)
+        return key
+
+
 class Verifier:
-    """Checks tokens against the issuer's key set, which it keeps for ``KEYS_LIFETIME``."""
+    """Checks tokens against the issuer's key set."""
 
     def __init__(self, settings: AuthSettings, *, cooldown: float = KEYS_COOLDOWN) -> None:
         self._settings = settings
-        self._keys = jwt.PyJWKClient(
-            settings.auth_jwks_url,
-            lifespan=KEYS_LIFETIME,
-            timeout=KEYS_TIMEOUT,
-            cooldown_duration=cooldown,
-        )
+        self._keys = Keys(settings.auth_jwks_url, cooldown=cooldown)
 
     def caller(self, header: str) -> Caller:
         """The caller of a request by the value of its Authorization header. Raises BadToken,
@@ -89,7 +142,7 @@ class Verifier:
         settings = self._settings
         by_aud = settings.auth_audience_claim == AUD
         try:
-            key = self._key(_key_name(jwt.get_unverified_header(token)))
+            key = self._keys.key(_key_name(jwt.get_unverified_header(token)))
             claims: dict[str, Any] = jwt.decode(
                 token,
                 key,
@@ -113,17 +166,6 @@ class Verifier:
         if not by_aud:
             _check_client(claims, settings.auth_audience.split())
         return claims
-
-    def _key(self, name: str) -> jwt.PyJWK:
-        try:
-            # On its own first, so that a broken key set is not taken for an unknown key.
-            self._keys.get_signing_keys()
-        except (jwt.PyJWTError, OSError, ValueError) as error:
-            raise KeysUnavailable(str(error)) from error
-        try:
-            return self._keys.get_signing_key(name)
-        except (jwt.PyJWKClientConnectionError, jwt.PyJWKSetError, OSError, ValueError) as error:
-            raise KeysUnavailable(str(error)) from error
 
 
 def _key_name(header: dict[str, Any]) -> str:

@@ -341,11 +341,15 @@ def test_an_unreachable_key_set_is_an_error_and_no_401(capsys: pytest.CaptureFix
         Verifier(settings_for(gone.url)).caller(f"Bearer {token()}")
 
 
-def test_a_key_set_that_recovers_is_read_again(keys: KeySet) -> None:
+def test_a_key_set_that_recovers_is_read_again(
+    keys: KeySet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     good, keys.body = keys.body, b"{}"
     with pytest.raises(KeysUnavailable):
         call(f"Bearer {token()}")
     keys.body = good
+    later = time.monotonic() + authorizer.KEYS_COOLDOWN
+    monkeypatch.setattr(time, "monotonic", lambda: later)
 
     assert call(f"Bearer {token()}")["context"]["tenant"] == "acme"
 

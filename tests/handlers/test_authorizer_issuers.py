@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from handlers import authorizer
-from handlers.authorizer import Unauthorized
+from handlers.authorizer import KeysUnavailable, Unauthorized
 from handlers.settings import AuthSettings
-from tests.support.tokens import AUDIENCE, KeySet, settings_for, token
+from tests.support.tokens import AUDIENCE, OTHER_KEY, KeySet, settings_for, token
 
 ARN = "arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/v1stage/POST/v1/jobs"
 
@@ -40,20 +43,20 @@ def call(authorization: str) -> dict[str, Any]:
     return authorizer.handler(event, None)
 
 
-def refused(authorization: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """The logged reason of a 401."""
+def refused(authorization: str, capsys: pytest.CaptureFixture[str], *, line: int = 0) -> str:
+    """The logged reason of a 401. line: of the log, from 0."""
     capsys.readouterr()
     with pytest.raises(Unauthorized) as caught:
         call(authorization)
     assert str(caught.value) == "Unauthorized"
     written = capsys.readouterr()
     assert written.err == ""
-    line = json.loads(written.out)
-    assert line["action"] == "token_refused"
+    said = json.loads(written.out.splitlines()[line])
+    assert said["action"] == "token_refused"
     secret = authorization.rpartition(" ")[2]
     if secret:
         assert secret not in written.out
-    return str(line["why"])
+    return str(said["why"])
 
 
 # --- Amazon Cognito ---------------------------------------------------------------------------
@@ -120,13 +123,86 @@ def test_c97_the_client_can_be_the_tenant(monkeypatch: pytest.MonkeyPatch) -> No
     assert call(f"Bearer {token(**COGNITO, tenant=None)}")["context"]["tenant"] == CLIENTS[1]
 
 
+# --- an issuer that is down -------------------------------------------------------------------
+
+
+@dataclass
+class Clock:
+    """Seconds of ``time.monotonic``."""
+
+    now: float
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock(time.monotonic())
+    monkeypatch.setattr(time, "monotonic", lambda: made.now)
+    return made
+
+
+BROKEN = {"error": (503, b""), "page": (200, b"<html>"), "empty": (200, b'{"keys": []}')}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_c110_the_last_good_keys_serve_for_a_bounded_time(
+    broken: str, keys: KeySet, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(f"Bearer {token()}")
+    read, good = clock.now, keys.body
+    keys.status, keys.body = BROKEN[broken]
+    for seconds in (authorizer.KEYS_LIFETIME + 1, 6 * 60, authorizer.KEYS_LAST_GOOD - 1):
+        clock.now = read + seconds
+        assert call(f"Bearer {token()}")["context"]["tenant"] == "acme"
+        assert json.loads(capsys.readouterr().out.splitlines()[-1])["action"] == "keys_old"
+        # Forged and expired tokens are refused as ever.
+        assert "Signature" in refused(f"Bearer {token(OTHER_KEY)}", capsys, line=1)
+        assert "expired" in refused(f"Bearer {token(exp=1_000_000)}", capsys, line=1)
+        # What an unknown key is worth cannot be said.
+        with pytest.raises(KeysUnavailable):
+            call(f"Bearer {token(kid='new')}")
+    clock.now = read + authorizer.KEYS_LAST_GOOD + 1
+    with pytest.raises(KeysUnavailable):
+        call(f"Bearer {token()}")
+
+    keys.status, keys.body = 200, good
+    clock.now += authorizer.KEYS_COOLDOWN
+    assert call(f"Bearer {token()}")
+
+
+def test_c110_a_key_that_was_withdrawn_does_not_serve_again(keys: KeySet, clock: Clock) -> None:
+    call(f"Bearer {token()}")
+    keys.body = keys.of(("new", OTHER_KEY))
+    clock.now += authorizer.KEYS_LIFETIME + 1
+    assert call(f"Bearer {token(OTHER_KEY, 'new')}")
+    keys.status = 503
+    clock.now += authorizer.KEYS_LIFETIME + 1
+    with pytest.raises(KeysUnavailable):
+        call(f"Bearer {token()}")
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_c110_a_failed_read_is_remembered_for_a_moment(
+    keys: KeySet, clock: Clock, *, known: bool
+) -> None:
+    """A read that hangs would hold up every request for its time-out."""
+    if known:
+        call(f"Bearer {token()}")
+        clock.now += authorizer.KEYS_LIFETIME + 1
+    keys.status = 503
+    before = keys.reads
+    for _ in range(2):
+        for _ in range(5):
+            with nullcontext() if known else pytest.raises(KeysUnavailable):
+                call(f"Bearer {token()}")
+        clock.now += authorizer.KEYS_COOLDOWN
+    assert keys.reads == before + 2
+
+
 # --- the examples of the page -----------------------------------------------------------------
 
 PAGE = (Path(__file__).parents[2] / "docs" / "issuers.md").read_text(encoding="utf-8")
-EXAMPLES = {
-    name: json.loads(block)
-    for name, block in re.findall(r"^## (.+?)\n.*?^```json\n(.*?)^```", PAGE, re.M | re.S)
-}
+EXAMPLE = re.compile(r"^## (.+?)\n.*?^```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
+EXAMPLES = {name: json.loads(block) for name, block in EXAMPLE.findall(PAGE)}
 TOKENS: dict[str, dict[str, Any]] = {
     "Auth0": {
         "iss": "https://your-company.eu.auth0.com/",
