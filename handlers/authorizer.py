@@ -11,6 +11,7 @@ import time
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from typing import Any, Final
 
@@ -49,8 +50,22 @@ class Unauthorized(Exception):
         super().__init__("Unauthorized")
 
 
+class Refusal(StrEnum):
+    """What the caller is told about a token that stays refused. The rest is in the log."""
+
+    EXPIRED = "the token has expired; get a new one"
+    DAMAGED = "the token is damaged: it is no signed token, or its signature is wrong"
+    NOT_OURS = "the token was not made for this API, or lacks what this API needs"
+
+
 class BadToken(Exception):
-    """The token is not one we accept."""
+    """The token is not one we accept.
+
+    refusal: None when it may be accepted later, or when there is no token."""
+
+    def __init__(self, why: str, refusal: Refusal | None = Refusal.NOT_OURS) -> None:
+        super().__init__(why)
+        self.refusal = refusal
 
 
 class KeysUnavailable(Exception):
@@ -162,10 +177,25 @@ class Verifier:
             raise
         # A token that the parser fails on is a bad one: some of its errors are plain ValueErrors.
         except Exception as error:
-            raise BadToken(f"{type(error).__name__}: {error}") from error
+            raise BadToken(f"{type(error).__name__}: {error}", _refusal(error)) from error
         if not by_aud:
             _check_client(claims, settings.auth_audience.split())
         return claims
+
+
+def _refusal(error: Exception) -> Refusal | None:
+    """What PyJWT's error says of the token; see ``BadToken``."""
+    match error:
+        case jwt.ExpiredSignatureError():
+            return Refusal.EXPIRED
+        case jwt.ImmatureSignatureError() | jwt.PyJWKClientError() | jwt.InvalidKeyError():
+            return None  # for now: the clock, or a key set that may change
+        case jwt.DecodeError():
+            return Refusal.DAMAGED
+        case jwt.InvalidTokenError():
+            return Refusal.NOT_OURS
+        case _:
+            return Refusal.DAMAGED
 
 
 def _key_name(header: dict[str, Any]) -> str:
@@ -200,7 +230,7 @@ def _missing(error: jwt.MissingRequiredClaimError, token: str) -> str:
 def _bearer(header: str) -> str:
     scheme, _, token = header.strip().partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
-        raise BadToken("no bearer token")
+        raise BadToken("no bearer token", None)
     return token.strip()
 
 
@@ -233,10 +263,13 @@ def verifier() -> Verifier:
 
 
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
-    """The policy for a TOKEN authorizer event ``{authorizationToken, methodArn}``.
+    """The policy for a TOKEN authorizer event ``{authorizationToken, methodArn}``. API Gateway
+    keeps it for the token's next requests, whichever route they take.
 
-    Raises Unauthorized, which becomes a 401; KeysUnavailable, which becomes a 500: a caller with a
-    good token should try again and not ask for a new one.
+    A token that stays refused gets a policy that denies everything, whose answer is a 401 with the
+    reason (infra/gateway_answers.py). Raises Unauthorized for what may be accepted later, a 401
+    that nobody keeps; KeysUnavailable, which becomes a 500: a caller with a good token should try
+    again and not ask for a new one.
     """
     del context
     try:
@@ -244,7 +277,9 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     except BadToken as error:
         # The reason goes to the log and not to the caller; the token goes nowhere.
         log_line(logger, "token_refused", why=str(error))
-        raise Unauthorized from None
+        if error.refusal is None:
+            raise Unauthorized from None
+        return _deny(error.refusal, event["methodArn"])
     except KeysUnavailable as error:
         log_line(logger, "keys_unavailable", error=error)
         raise
@@ -252,17 +287,27 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
 
 
 def _allow(caller: Caller, method_arn: str) -> dict[str, Any]:
-    # API Gateway keeps the policy for the token's next requests, whichever route they take.
+    context = {"tenant": caller.tenant, "scopes": caller.scopes}
+    return _policy("Allow", caller.principal, method_arn, context)
+
+
+def _deny(refusal: Refusal, method_arn: str) -> dict[str, Any]:
+    return _policy("Deny", "nobody", method_arn, {"refusal": refusal.value})
+
+
+def _policy(
+    effect: str, principal: str, method_arn: str, context: Mapping[str, str]
+) -> dict[str, Any]:
     api, stage = method_arn.split("/")[:2]
     statement = {
         "Action": "execute-api:Invoke",
-        "Effect": "Allow",
+        "Effect": effect,
         "Resource": f"{api}/{stage}/*",
     }
     return {
-        "principalId": caller.principal,
+        "principalId": principal,
         "policyDocument": {"Version": "2012-10-17", "Statement": [statement]},
-        "context": {"tenant": caller.tenant, "scopes": caller.scopes},
+        "context": dict(context),
     }
 
 

@@ -113,7 +113,7 @@ class Api(Construct):
             default_method_options=self._asked(),
         )
         rest.root.add_proxy(any_method=True)
-        add_problem_answers(rest)
+        add_problem_answers(rest, tokens=self.authorizer is not None)
         admit_other_accounts(rest, settings.principals)
         if settings.demo_tenant is not None:
             self.demo_role = demo_role(rest, settings)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from aws_cdk import aws_apigateway as apigateway
 
 from handlers.jobs.words.limits import MAX_BODY_BYTES
+from handlers.web.caller import CHALLENGE
 from handlers.web.titles import TITLES
 
 if TYPE_CHECKING:
@@ -30,10 +31,18 @@ class _Problem:
     detail: str | None = None
     """None: the gateway's own words."""
     more: Mapping[str, str] = field(default_factory=dict)
+    challenge: str | None = None
+    """The WWW-Authenticate (RFC 6750)."""
 
     def headers(self) -> dict[str, str]:
         retry = {"Retry-After": "'1'"} if self.status == HTTPStatus.TOO_MANY_REQUESTS else {}
-        return {"Content-Type": "'application/problem+json'", **retry}
+        asked = {} if self.challenge is None else {"WWW-Authenticate": f"'{self.challenge}'"}
+        return {
+            "Content-Type": "'application/problem+json'",
+            "X-Request-Id": "context.requestId",
+            **retry,
+            **asked,
+        }
 
     def template(self) -> str:
         fixed = {
@@ -53,9 +62,29 @@ class _Problem:
 _FORBIDDEN: Final = (HTTPStatus.FORBIDDEN, "forbidden")
 _THROTTLED: Final = (HTTPStatus.TOO_MANY_REQUESTS, "throttled")
 _TIMEOUT: Final = (HTTPStatus.GATEWAY_TIMEOUT, "gateway_timeout")
-PROBLEMS: Final = (
-    _Problem("Unauthorized", Kind.UNAUTHORIZED, HTTPStatus.UNAUTHORIZED, "unauthorized"),
+_UNAUTHORIZED: Final = (HTTPStatus.UNAUTHORIZED, "unauthorized")
+OF_TOKENS: Final = (
+    _Problem(
+        "Unauthorized",
+        Kind.UNAUTHORIZED,
+        *_UNAUTHORIZED,
+        "the request has no bearer token that can be used: send Authorization: Bearer and a token",
+        challenge=CHALLENGE,
+    ),
+    # Only the authorizer denies, and it says why: see ``handlers.authorizer``.
+    _Problem(
+        "AccessDenied",
+        Kind.ACCESS_DENIED,
+        *_UNAUTHORIZED,
+        "$context.authorizer.refusal",
+        challenge=f'{CHALLENGE}, error="invalid_token"',
+    ),
+)
+OF_SIGNATURES: Final = (
+    _Problem("Unauthorized", Kind.UNAUTHORIZED, *_UNAUTHORIZED),
     _Problem("AccessDenied", Kind.ACCESS_DENIED, *_FORBIDDEN),
+)
+PROBLEMS: Final = (
     _Problem("NoToken", Kind.MISSING_AUTHENTICATION_TOKEN, *_FORBIDDEN),
     _Problem("ExpiredToken", Kind.EXPIRED_TOKEN, *_FORBIDDEN),
     _Problem("InvalidSignature", Kind.INVALID_SIGNATURE, *_FORBIDDEN),
@@ -85,8 +114,9 @@ PROBLEMS: Final = (
 )
 
 
-def add_problem_answers(rest: apigateway.RestApi) -> None:
-    for problem in PROBLEMS:
+def add_problem_answers(rest: apigateway.RestApi, *, tokens: bool) -> None:
+    """tokens: callers have tokens, and no signatures of IAM."""
+    for problem in (*(OF_TOKENS if tokens else OF_SIGNATURES), *PROBLEMS):
         rest.add_gateway_response(
             problem.id,
             type=problem.kind,

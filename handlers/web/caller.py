@@ -20,6 +20,10 @@ SESSION: Final = re.compile(r"arn:([a-z-]+):sts::([0-9]{12}):assumed-role/([^/]+
 ROLE: Final = re.compile(r"arn:([a-z-]+):iam::([0-9]{12}):role/(?:.*/)?([^/]+)")
 
 
+CHALLENGE: Final = 'Bearer realm="fairlane"'
+"""The WWW-Authenticate of an answer to a request without a token (RFC 6750)."""
+
+
 class Scope(StrEnum):
     READ = "jobs:read"
     WRITE = "jobs:write"
@@ -39,7 +43,7 @@ class Callers:
         authorizer = context.get("authorizer") or {}
         tenant = authorizer.get("tenant")
         if not isinstance(tenant, str) or not tenant:
-            raise _nobody("the request has no verified tenant")
+            raise _nobody("the request has no verified tenant", CHALLENGE)
         if self.settings.caller_enforce_scopes:
             _check(authorizer.get("scopes"), needs)
         return tenant
@@ -71,8 +75,14 @@ def _check(scopes: object, needs: Scope) -> None:
             "insufficient_scope",
             f"the token does not grant {needs.value}",
             more={"scope": needs.value},
+            headers=_asking(f'{CHALLENGE}, error="insufficient_scope", scope="{needs.value}"'),
         )
 
 
-def _nobody(why: str) -> Problem:
-    return Problem(HTTPStatus.UNAUTHORIZED, "unauthorized", why)
+def _nobody(why: str, challenge: str | None = None) -> Problem:
+    headers = None if challenge is None else _asking(challenge)
+    return Problem(HTTPStatus.UNAUTHORIZED, "unauthorized", why, headers=headers)
+
+
+def _asking(challenge: str) -> dict[str, str]:
+    return {"WWW-Authenticate": challenge}

@@ -71,7 +71,7 @@ def statuses() -> Mapping[str, set[HTTPStatus]]:
                 isinstance(code, ast.Constant) and code.value in found
             ):
                 found[str(code.value)].add(HTTPStatus[status])
-    for problem in gateway_answers.PROBLEMS:
+    for problem in (*gateway_answers.OF_TOKENS, *gateway_answers.PROBLEMS):
         found[problem.code].add(problem.status)
     for key, refused in edge.STATUS.items():
         found.setdefault(key, set()).add(refused)

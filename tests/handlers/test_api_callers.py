@@ -53,6 +53,15 @@ def test_without_a_verified_tenant_no_route_answers(stack: Deployment, route: Ro
     assert (answer.status, answer.body["code"], calls) == (401, "unauthorized", [])
 
 
+def test_c89_the_functions_own_refusals_say_how_to_call(stack: Deployment) -> None:
+    nobody = stack.call("GET", "/v1/jobs", tenant=None)
+    assert nobody.headers["www-authenticate"] == 'Bearer realm="fairlane"'
+    reader = stack.call("POST", "/v1/jobs", job(["a"]), scopes="jobs:read")
+    assert reader.headers["www-authenticate"] == (
+        'Bearer realm="fairlane", error="insufficient_scope", scope="jobs:write"'
+    )
+
+
 def test_scopes_can_be_switched_off(stack: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLANE_CALLER_ENFORCE_SCOPES", "False")
     api.callers.cache_clear()

@@ -10,13 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from handlers import authorizer
-from handlers.authorizer import KeysUnavailable, Unauthorized, Verifier
+from handlers.authorizer import KeysUnavailable, Refusal, Unauthorized, Verifier
 from handlers.jobs.words.limits import MAX_TENANT_BYTES
 from tests.support.tokens import (
     AUDIENCE,
@@ -59,9 +60,10 @@ def call(authorization: str) -> dict[str, Any]:
 def refused(authorization: str, capsys: pytest.CaptureFixture[str]) -> str:
     """The logged reason of a 401."""
     capsys.readouterr()
-    with pytest.raises(Unauthorized) as caught:
-        call(authorization)
-    assert str(caught.value) == "Unauthorized"
+    with suppress(Unauthorized):
+        answer = call(authorization)
+        [statement] = answer["policyDocument"]["Statement"]
+        assert (statement["Effect"], list(answer["context"])) == ("Deny", ["refusal"])
     written = capsys.readouterr()
     assert written.err == ""
     line = json.loads(written.out)
@@ -242,8 +244,53 @@ def test_a_token_without_its_scheme_is_a_401(capsys: pytest.CaptureFixture[str])
     assert "bearer" in refused(token(), capsys)
 
 
+def told(authorization: str) -> str | None:
+    """What the caller of a refused request is told; None: nothing that is kept for the token."""
+    try:
+        answer = call(authorization)
+    except Unauthorized:
+        return None
+    [statement] = answer["policyDocument"]["Statement"]
+    assert (statement["Effect"], statement["Resource"]) == (
+        "Deny",
+        ARN.rpartition("/POST")[0] + "/*",
+    )
+    assert answer["principalId"] == "nobody"
+    return str(answer["context"]["refusal"])
+
+
+def test_c89_an_expired_token_a_damaged_one_and_one_of_others_are_told_apart() -> None:
+    good = token()
+    head, body, signature = good.split(".")
+    assert told(f"Bearer {token(exp=1_000_000)}") == Refusal.EXPIRED
+    for damaged in (
+        f"{head}.{body}.{signature[:-8]}",
+        f"{head}.{part(claims(tenant='other'))}.{signature}",
+        f"{head}.{body}",
+        "garbage",
+        "a.b.c",
+        token(OTHER_KEY),
+    ):
+        assert told(f"Bearer {damaged}") == Refusal.DAMAGED, damaged
+    for other in ({"aud": "other"}, {"iss": "https://other.example"}, {"tenant": None}):
+        assert told(f"Bearer {token(**other)}") == Refusal.NOT_OURS
+    # An expired token whose signature is wrong is damaged: its time cannot be believed.
+    assert told(f"Bearer {token(OTHER_KEY, exp=1_000_000)}") == Refusal.DAMAGED
+
+
+@pytest.mark.parametrize("authorization", ["", "Bearer", "Basic dXNlcjpwYXNzd29yZA=="])
+def test_c89_no_token_is_no_refused_one(authorization: str) -> None:
+    assert told(authorization) is None
+
+
+def test_c89_what_may_be_accepted_later_is_not_refused_for_the_time_of_the_cache() -> None:
+    """API Gateway keeps a policy that denies as long as one that allows."""
+    assert told(f"Bearer {token(nbf=4_000_000_000)}") is None
+    assert told(f"Bearer {token(kid='new')}") is None
+
+
 def test_a_missing_header_is_a_401() -> None:
-    with pytest.raises(Unauthorized):
+    with pytest.raises(Unauthorized, match=r"\AUnauthorized\Z"):
         authorizer.handler({"type": "TOKEN", "methodArn": ARN}, None)
 
 
@@ -261,14 +308,15 @@ def test_the_key_set_is_read_once(keys: KeySet) -> None:
     assert keys.reads == 1
 
 
-def test_an_old_key_set_is_read_again(keys: KeySet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_key_set_is_read_again(
+    keys: KeySet, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     call(f"Bearer {token()}")
     keys.body = keys.of(("rsa", OTHER_KEY))
     later = time.monotonic() + authorizer.KEYS_LIFETIME + 1
     monkeypatch.setattr(time, "monotonic", lambda: later)
 
-    with pytest.raises(Unauthorized):
-        call(f"Bearer {token()}")
+    assert "Signature" in refused(f"Bearer {token()}", capsys)
     assert call(f"Bearer {token(OTHER_KEY)}")
     assert keys.reads == 2
 

@@ -69,6 +69,42 @@ def test_the_gateways_own_errors_are_problems_too(stack: Synthesised) -> None:
     assert "POST /v1/uploads" in problems["REQUEST_TOO_LARGE"]["detail"]
 
 
+def answers_of(stack: Synthesised) -> dict[str, dict[str, str]]:
+    """The headers of the gateway's own answers and their ``status``, by type."""
+    prefix = "gatewayresponse.header."
+    return {
+        answer["ResponseType"]: {
+            "status": answer["StatusCode"],
+            **{
+                name.removeprefix(prefix): value
+                for name, value in answer["ResponseParameters"].items()
+            },
+        }
+        for answer in stack.of("ApiGateway::GatewayResponse").values()
+    }
+
+
+def test_c89_a_401_of_the_gateway_says_how_to_call_and_each_answer_has_its_request_id(
+    stack: Synthesised, signed: Synthesised
+) -> None:
+    answers = answers_of(stack)
+    bearer = 'Bearer realm="fairlane"'
+    assert answers["UNAUTHORIZED"]["WWW-Authenticate"] == f"'{bearer}'"
+    assert answers["ACCESS_DENIED"]["WWW-Authenticate"] == f"'{bearer}, error=\"invalid_token\"'"
+    refused = {kind for kind, answer in answers.items() if answer["status"] == "401"}
+    assert refused == {"UNAUTHORIZED", "ACCESS_DENIED"}
+    assert answers["THROTTLED"]["Retry-After"] == "'1'"
+    for every in (answers, answers_of(signed)):
+        # API Gateway's own id, whatever a client sends.
+        assert {each["X-Request-Id"] for each in every.values()} == {"context.requestId"}
+
+
+def test_c89_who_signs_is_not_asked_for_a_token(signed: Synthesised) -> None:
+    answers = answers_of(signed)
+    assert not any("WWW-Authenticate" in each for each in answers.values())
+    assert answers["ACCESS_DENIED"]["status"] == "403"
+
+
 def test_iam_is_the_alternative(signed: Synthesised) -> None:
     methods = signed.of("ApiGateway::Method")
     assert methods
