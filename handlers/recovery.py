@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
 SERVICE: Final = "recovery"
-RESERVE_MS: Final = 10_000
-"""Time left at which no further item is begun."""
+RESERVE_MS: Final = 25_000
+"""Time left at which no further item is begun: more than an index and a webhook that hang take."""
 
 
 def handler(_event: object, context: LambdaContext) -> dict[str, int]:

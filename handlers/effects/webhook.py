@@ -97,11 +97,22 @@ class Webhook:
 
     def _post(self, body: bytes, headers: dict[str, str]) -> _Reply:
         """Raises Transient when there is no answer."""
+        over = threading.Event()
+        try:
+            return _within(self._total, partial(self._try_all, body, headers, over))
+        finally:
+            over.set()
+
+    def _try_all(self, body: bytes, headers: dict[str, str], over: threading.Event) -> _Reply:
+        """The reply of the first address that can be reached. The time is that of all addresses
+        together, with their look-up: nothing is sent once it is over. Raises Transient."""
         host, port = self._url.hostname or "", _port(self._url)
         problem: Exception | None = None
         for address in addresses(host, port, self._ask, loopback=self._loopback):
+            if over.is_set():
+                break
             try:
-                return _within(self._total, partial(self._send, address, body, headers))
+                return self._send(address, body, headers)
             except ReadTimeoutError as error:
                 raise Transient(f"{host} did not answer in time") from error
             except HTTPError as error:

@@ -19,6 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from urllib3.exceptions import ConnectTimeoutError
 
 from handlers.effects import webhook
 from handlers.effects.listeners import AddressListener
@@ -183,6 +184,36 @@ def test_an_answer_that_drips_in_is_not_waited_for() -> None:
         over.set()
         server.join()
         listener.close()
+
+
+def test_c101_one_deadline_is_over_all_addresses_of_a_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A name with many answers behind which nothing is: each connection takes its time-out."""
+    tried: list[str] = []
+    ended = threading.Event()
+
+    def dead(_: Webhook, address: str, *__: object) -> None:
+        tried.append(address)
+        ended.wait(0.2)
+        raise ConnectTimeoutError
+
+    monkeypatch.setattr(Webhook, "_send", dead)
+    many = [f"93.184.216.{n}" for n in range(1, 200)]
+    sink = Webhook(
+        "https://hook.example/in",
+        lambda: SECRET,
+        ManualRuntime(),
+        ask=lambda *_: many,
+        total_timeout=0.5,
+    )
+    with pytest.raises(Transient, match=r"no whole answer within 0\.5 s"):
+        sink.deliver(BATCH)
+    ended.set()  # whoever is still waiting goes on at once, and may not try another
+    for thread in threading.enumerate():
+        if thread.name == "webhook":
+            thread.join()
+    assert 1 <= len(tried) <= 4
 
 
 def test_loopback_is_not_called_unless_allowed(receiver: Receiver) -> None:

@@ -56,6 +56,10 @@ class EventDelivery:
             due_at=due_at,
             ms=ms(world.timing.effect_claim),
         )
+        if claim.tries > world.limits.max_effect_tries:
+            # Runs were killed in their tries, and so none of them could park it.
+            self._park(event, claim, outbox.error_of(found) or "its last try did not end")
+            return False
         try:
             self._call_listener(event)
         except NotTaken as error:

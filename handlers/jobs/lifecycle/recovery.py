@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..effects.rows import claim_effect, record_run
 from ..effects.run import effect_of_item, run_effect
@@ -19,11 +19,13 @@ from ..events.delivery import EventDelivery
 from ..storage import control_table
 from ..storage.backlog import report_backlog
 from ..storage.control_table import read_job
+from ..storage.outbox import error_of
 from ..storage.transaction import Rejected, Transaction, execute, retry_transient
 from ..transitions.conditions import LEASE, owns_lease
 from ..transitions.enqueue import dispatch_again
 from ..transitions.finish import Ending
 from ..transitions.quotas import NONE_HELD
+from ..words.effect import EffectRun
 from ..words.errors import OutcomeUnknown, Refused, Transient, Undecodable
 from ..words.job import Job, Lane
 from ..words.metrics import Metric
@@ -34,12 +36,17 @@ from .admission import admit_held
 from .cleanup import clean_up, release_if_held
 from .dispatch import is_unsent, recover_dispatch, send_dispatch
 from .finish import end_job, out_of_attempts, pause_job
+from .silence import world_of_run
 from .undecodable import UndecodableResult, end_undecodable, readable_fence
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from ..words.job import Lease
     from ..words.ports import World
     from ..words.writes import Found, Item, Key
+
+    Step: TypeAlias = Callable[[Found], bool]
 
 
 @dataclass(frozen=True)
@@ -51,35 +58,56 @@ class Recovery:
 
     def run(self) -> dict[str, int]:
         """Do every step; returns how many items each handled. Never raises for one bad item."""
+        return replace(self, world=world_of_run(self.world))._run()  # noqa: SLF001  itself
+
+    def _run(self) -> dict[str, int]:
         report_backlog(self.world)
-        # Steps that call places outside come last: a sink that hangs uses up the whole run.
-        steps: dict[str, Callable[[Found], bool]] = {
+        inside: dict[str, Step] = {
             control_table.DISPATCH: partial(recover_dispatch, self.world),
             control_table.LEASE: self._lease,
             control_table.ADMIT: self._admit,
             control_table.CLEANUP: self._cleanup,
-            control_table.EFFECT: self._effect,
-            control_table.EVENT: EventDelivery(self.world).deliver,
         }
-        handled = {kind: self._each(kind, step) for kind, step in steps.items()}
+        handled = {kind: self._in_turns({kind: step})[kind] for kind, step in inside.items()}
+        # What calls places outside comes last, and takes turns: one that hangs uses up the run.
+        outside: dict[str, Step] = {
+            control_table.EVENT: EventDelivery(self.world).deliver,
+            control_table.EFFECT: self._effect,
+        }
+        handled |= self._in_turns(outside)
         self.world.telemetry.log("recovery_ran", **handled)
         return handled
 
-    def _each(self, kind: str, step: Callable[[Found], bool]) -> int:
-        handled = 0
-        for shard in range(self.world.due_shards):
-            for found in self._due(kind, shard):
-                if self.out_of_time():
+    def _in_turns(self, steps: Mapping[str, Step]) -> dict[str, int]:
+        """Do one item of each kind after another; returns how many of each were handled."""
+        handled = dict.fromkeys(steps, 0)
+        waiting = {kind: self._found(kind) for kind in steps}
+        while waiting:
+            for kind, items in list(waiting.items()):
+                found = next(items, None)
+                if found is None:
+                    del waiting[kind]
+                elif self.out_of_time():
                     return handled
-                try:
-                    handled += step(found)
-                except (Transient, Rejected, Undecodable) as error:
-                    self.world.telemetry.count(Metric.RECOVERY_ITEM_FAILURES)
-                    self._log("recovery_item_left", kind=kind, pk=found.key.pk, why=str(error))
-                except Exception as error:  # noqa: BLE001  one item must not stop the others
-                    self.world.telemetry.count(Metric.RECOVERY_ITEM_FAILURES)
-                    self._log("recovery_item_crashed", kind=kind, pk=found.key.pk, error=error)
+                else:
+                    handled[kind] += self._one(kind, found, steps[kind])
         return handled
+
+    def _one(self, kind: str, found: Found, step: Step) -> bool:
+        try:
+            return step(found)
+        except (Transient, Rejected, Undecodable) as error:
+            self.world.telemetry.count(Metric.RECOVERY_ITEM_FAILURES)
+            self._log("recovery_item_left", kind=kind, pk=found.key.pk, why=str(error))
+        except Exception as error:  # noqa: BLE001  one item must not stop the others
+            self.world.telemetry.count(Metric.RECOVERY_ITEM_FAILURES)
+            self._log("recovery_item_crashed", kind=kind, pk=found.key.pk, error=error)
+        return False
+
+    def _found(self, kind: str) -> Iterator[Found]:
+        """What is due of a kind, shard by shard."""
+        for shard in range(self.world.due_shards):
+            yield from self._due(kind, shard)
 
     def _due(self, kind: str, shard: int) -> list[Found]:
         """A slice of what is due, oldest first. Empty when the store can't be asked now."""
@@ -109,7 +137,12 @@ class Recovery:
         late = max(0, self.world.runtime.now() - at)
         self.world.telemetry.duration(Metric.EFFECT_AGE, late, lane=lane)
         claimed = claim_effect(self.world, effect, at)
-        done = record_run(self.world, claimed, run_effect(self.world, claimed), lane)
+        if claimed.tries > self.world.limits.max_effect_tries:
+            # Runs were killed in their tries, and so none of them could park it.
+            ran = EffectRun(effect.todo, (), error=error_of(found) or "its last try did not end")
+        else:
+            ran = run_effect(self.world, claimed)
+        done = record_run(self.world, claimed, ran, lane)
         if done:
             self.world.telemetry.count(Metric.EFFECTS_DONE, lane=lane, operation=effect.operation)
         return done

@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 SECOND: Final = 1000
 MINUTE: Final = 60 * SECOND
+SILENT: Final = 2 * SECOND
+"""How long a failed call to a place outside took at least (ms) to count as silence."""
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 
