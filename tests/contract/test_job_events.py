@@ -51,7 +51,8 @@ def test_an_address_gets_the_event_signed_with_the_same_key_each_time(receiver: 
 
 
 @pytest.mark.parametrize(
-    ("status", "error"), [(410, NotTaken), (429, Transient), (503, Transient), (302, Transient)]
+    ("status", "error"),
+    [(400, NotTaken), (410, Transient), (429, Transient), (503, Transient), (302, Transient)],
 )
 def test_what_an_address_answers(receiver: Receiver, status: int, error: type[Exception]) -> None:
     receiver.status = status
