@@ -158,7 +158,7 @@ def _address_listener(settings: EffectSettings, runtime: Runtime) -> Listener:
     from .effects.listeners import AddressListener  # noqa: PLC0415  see sinks_of
     from .effects.secret import Secret  # noqa: PLC0415
 
-    secret = Secret(_secret_reader(settings), runtime)
+    secret = Secret(secret_reader(settings), runtime)
     return AddressListener(secret, runtime, loopback=settings.webhook_loopback)
 
 
@@ -227,11 +227,12 @@ def _webhook(url: str, settings: EffectSettings, runtime: Runtime) -> Sink:
     from .effects.secret import Secret  # noqa: PLC0415  see sinks_of
     from .effects.webhook import Webhook  # noqa: PLC0415
 
-    secret = Secret(_secret_reader(settings), runtime)
+    secret = Secret(secret_reader(settings), runtime)
     return Webhook(url, secret, runtime, loopback=settings.webhook_loopback)
 
 
-def _secret_reader(settings: EffectSettings) -> Callable[[], str]:
+def secret_reader(settings: EffectSettings) -> Callable[[], str]:
+    """Reads the secret that signs webhooks, and from which the keys of tenants are derived."""
     from .effects.secret import from_parameter, from_secrets_manager  # noqa: PLC0415
 
     if arn := settings.webhook_secret_arn:

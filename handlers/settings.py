@@ -79,8 +79,8 @@ class EffectSettings(BaseModel):
     event_bus: str | None = None
     """Name or ARN of an EventBridge bus, which receives changed records and the events of jobs."""
     notify: bool = False
-    """A request may name an address that receives its job's events, signed with the webhook's
-    secret."""
+    """A request may name an address that receives its job's events, signed with a key of its
+    tenant that is derived from the secret."""
 
     @model_validator(mode="after")
     def _one_secret(self) -> Self:

@@ -10,6 +10,7 @@ from ..jobs.words.errors import NotAsked, Transient
 from ..jobs.words.event import NotTaken
 from .addresses import Resolve, resolve
 from .event_bus import put
+from .secret import tenant_key
 from .webhook import Webhook
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class BusListener:
 
 @dataclass(frozen=True)
 class AddressListener:
-    """``Listener`` that POSTs to the address a request named; see ``webhook``."""
+    """``Listener`` that POSTs to the address a request named, signed with the key of its tenant;
+    see ``webhook``."""
 
     secret: Callable[[], bytes]
     runtime: Runtime
@@ -54,8 +56,9 @@ class AddressListener:
     ask: Resolve = resolve
 
     def deliver_event(self, event: JobEvent) -> None:
-        hook = Webhook(
-            event.to or "", self.secret, self.runtime, loopback=self.loopback, ask=self.ask
-        )
+        def key() -> bytes:
+            return tenant_key(self.secret(), event.tenant)
+
+        hook = Webhook(event.to or "", key, self.runtime, loopback=self.loopback, ask=self.ask)
         if (why := hook.send(event.key, event.detail)) is not None:
             raise NotTaken(why)

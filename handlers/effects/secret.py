@@ -3,6 +3,8 @@ rotated."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
     from ..jobs.words.ports import Runtime
 
+NOTIFY: Final = "fairlane notify v1:"
+"""What a tenant's key is for. Another purpose has to begin otherwise."""
 KEPT: Final = 300_000
 """ms until it is read again."""
 
@@ -35,6 +39,12 @@ class Secret:
                 self._value = self.read().encode()
             self._until = now + KEPT
         return self._value
+
+
+def tenant_key(secret: bytes, tenant: str) -> bytes:
+    """The key that signs what is sent to the addresses in a tenant's requests: 64 hex digits. It
+    tells nothing about the secret or another tenant's key."""
+    return hmac.new(secret, f"{NOTIFY}{tenant}".encode(), hashlib.sha256).hexdigest().encode()
 
 
 def from_secrets_manager(client: SecretsManagerClient, arn: str) -> str:

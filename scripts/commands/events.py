@@ -1,12 +1,15 @@
-"""``fairlane events list|replay``."""
+"""``fairlane events list|replay|key``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import typer
+from botocore.exceptions import BotoCoreError, ClientError
 
+from handlers.bootstrap import secret_reader
+from handlers.effects.secret import tenant_key
 from handlers.jobs.events.delivery import (
     UndeliveredEvent,
     replay_event,
@@ -14,12 +17,13 @@ from handlers.jobs.events.delivery import (
     undelivered_of_job,
 )
 from scripts.local import DEFAULT_NAME
+from scripts.local.errors import LocalError
 from scripts.ops.deployment import Deployment, deployment
 
 from .outbox import AsJson, Name, OfJob, Stack, asking, say_replayed, show, standing
 
 app = typer.Typer(
-    help="List and replay events of jobs that no listener has taken yet.",
+    help="List and replay events of jobs that no listener has taken yet; show a tenant's key.",
     no_args_is_help=True,
 )
 
@@ -47,6 +51,24 @@ def replay(
         parked = [untold.event for untold in _untold(here, job) if untold.parked]
         replayed = sum(replay_event(here.world, event) for event in parked)
     say_replayed("events will be sent again", replayed, as_json=as_json)
+
+
+@app.command()
+def key(
+    tenant: Annotated[str, typer.Option("--tenant", help="The tenant that receives the events.")],
+    *,
+    stack: Stack = None,
+    name: Name = DEFAULT_NAME,
+) -> None:
+    """Print the key that signs the events sent to a tenant's addresses. Hand it to that tenant."""
+    effects = deployment(stack, name).settings.effects
+    if not effects.notify:
+        raise LocalError("this deployment sends no events to addresses: set effects.notify")
+    try:
+        secret = secret_reader(effects)()
+    except (BotoCoreError, ClientError) as error:
+        raise LocalError(f"the secret cannot be read: {error}") from error
+    print(tenant_key(secret.encode(), tenant).decode())
 
 
 def _untold(here: Deployment, job: str | None) -> Iterable[UndeliveredEvent]:

@@ -85,7 +85,8 @@ HEADERS: Final = {
     "Idempotency-Key": "The `key` of the body. A receiver ignores one that it has seen.",
     "Fairlane-Timestamp": "Seconds since 1970. A receiver refuses one that is minutes old.",
     "Fairlane-Signature": "`v1=` and the HMAC-SHA256, in hex, of the timestamp, a full stop and "
-    "the body's bytes, with the deployment's secret.",
+    "the body's bytes: with the deployment's secret for `effects.webhook_url`, and with the key of "
+    "the job's tenant for the address in a request.",
 }
 WEBHOOKS: Final[Mapping[str, tuple[type[BaseModel], str]]] = {
     "recordsChanged": (
