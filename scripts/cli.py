@@ -9,7 +9,7 @@ from typing import Final
 
 from fairlane_client.commands.lazy import Command
 
-from .commands.needs import CHECKOUT
+from .commands.needs import CHECKOUT, LOCAL
 
 OPERATORS: Final = (
     Command(
@@ -85,7 +85,7 @@ DEVELOPERS: Final = (
         "local",
         "scripts.commands.local:app",
         "Start, update and stop local stacks: a local AWS with the deployed app.",
-        CHECKOUT,
+        LOCAL,
     ),
     Command(
         "opensearch",
@@ -109,7 +109,7 @@ DEVELOPERS: Final = (
         "token",
         "scripts.commands.token:token",
         "Print a token for a tenant, signed by the local stack's issuer.",
-        CHECKOUT,
+        LOCAL,
     ),
     Command(
         "verify",

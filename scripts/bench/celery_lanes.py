@@ -16,9 +16,9 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
 from scripts.local import processes
-from scripts.local.assemblies import PROJECT
 from scripts.local.errors import LocalError
 from scripts.local.ministack import CREDENTIALS, HOST
+from scripts.local.project import PACKAGES
 from scripts.local.stack import LocalStack
 
 from .lanes import BULK_TENANTS, ITEMS, SMALL_TENANT, until
@@ -150,7 +150,7 @@ def _worker(queue: str, slots: int, environment: dict[str, str], folder: Path) -
     return processes.start(
         [*command, *options, *QUIETLY],
         env=environment,
-        cwd=PROJECT,
+        cwd=PACKAGES,
         log=folder / f"{queue}.log",
     )
 

@@ -13,6 +13,7 @@ from fairlane_client.commands.output import console
 from scripts.local import DEFAULT_NAME
 from scripts.local.errors import AlreadyUp, LocalError
 from scripts.local.ministack import endpoint
+from scripts.local.project import PROJECT, is_checkout
 from scripts.local.stack import LocalStack
 from scripts.local.state import ROOT, StackFolder, State, names
 from scripts.local.steps import Steps
@@ -48,9 +49,10 @@ def up(
     ] = True,
     settings: Settings = None,
 ) -> None:
-    """Start the local stack: local AWS, deployed app, bulk workers, about 28,000 records.
+    """Start a local stack: local AWS, the deployed app of this folder's cdk.json, bulk workers.
 
-    If the stack is up, start those of its processes again that have ended."""
+    A checkout of Fairlane has about 28,000 records, another app those of --records. If the stack
+    is up, start those of its processes again that have ended."""
     if records and empty:
         raise typer.BadParameter("--records and --empty exclude each other")
     out = console()
@@ -58,7 +60,7 @@ def up(
         stack = LocalStack(
             name,
             workers=workers,
-            records=records or not empty,
+            records=records or (is_checkout(PROJECT) and not empty),
             search=search,
             settings=_read(settings),
             supervised=True,
@@ -76,7 +78,7 @@ def up(
 
 @app.command()
 def deploy(*, name: Name = DEFAULT_NAME, settings: Settings = None) -> None:
-    """Update a running stack to the code and settings of this checkout; data and address stay."""
+    """Update a running stack to the code and settings of this folder; data and address stay."""
     with Steps() as steps:
         stack = LocalStack(name, settings=_read(settings), steps=steps)
         changed = stack.deploy()
@@ -88,7 +90,7 @@ def deploy(*, name: Name = DEFAULT_NAME, settings: Settings = None) -> None:
 def down(
     *,
     name: Name = DEFAULT_NAME,
-    every: Annotated[bool, typer.Option("--all", help="Stop all stacks of this checkout.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Stop all stacks of this folder.")] = False,
     keep: Annotated[
         bool, typer.Option("--keep", help="Write the records to a file first, and keep the logs.")
     ] = False,

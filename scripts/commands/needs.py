@@ -11,6 +11,11 @@ from fairlane_client.commands.errors import CommandError
 CHECKOUT: Final = "a checkout of Fairlane and its development tools: `make setup` there"
 
 
+LOCAL: Final = (
+    "the package's extra for it: `pip install 'fairlane[local]'`, or `make setup` in a checkout"
+)
+
+
 @contextmanager
 def in_checkout(command: str) -> Iterator[None]:
     """Around imports. Raises CommandError."""

@@ -9,8 +9,6 @@ from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import airportsdata
-
 from . import records
 
 if TYPE_CHECKING:
@@ -38,6 +36,8 @@ OTHER_TENANT: Final = "islands"
 def airports_by_tenant() -> Mapping[str, Mapping[str, Fields]]:
     """tenant -> record id (the ICAO code, or the local one) -> fields. The same on every call and
     machine with the same version of the data."""
+    import airportsdata  # noqa: PLC0415  only a checkout has it
+
     tenants: dict[str, dict[str, Fields]] = defaultdict(dict)
     for code, airport in sorted(airportsdata.load("ICAO").items()):
         tenants[_tenant(airport)][code] = _fields(airport)

@@ -24,8 +24,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-PROJECT: Final = Path(__file__).resolve().parents[2]
-ROOT: Final = PROJECT / ".fairlane" / "synthesis"
+from .project import PROJECT, STATE
+
+ROOT: Final = STATE / "synthesis"
 SOURCES: Final = ("app.py", "cdk.json", "fairlane", "infra")
 """What ``app.py`` reads, from the project's folder."""
 CODE: Final = "handlers"

@@ -10,12 +10,12 @@ from handlers.jobs.storage.control_table import job_key
 
 from . import DEFAULT_NAME, ministack
 from .api import Api
-from .assemblies import PROJECT
 from .clients import Clients
 from .deploy import Deployed
 from .errors import NotUp
 from .identity import Issuer
 from .processes import Process
+from .project import PACKAGES
 from .state import ROOT, StackFolder, State
 from .worker import Workers
 
@@ -76,7 +76,7 @@ class Parts:
             task_definition=self.deployed.only("AWS::ECS::TaskDefinition"),
             addresses=self.addresses,
             folder=self.folder.path,
-            code=self._state.code or PROJECT,
+            code=self._state.code or PACKAGES,
             known=self._state.workers,
             changed=self._workers_changed,
         )

@@ -39,10 +39,13 @@ LOCAL: Final[Chosen] = {
     # Named, so that no Docker image is built; the worker runs as a process.
     "api": {"reserved_concurrency": None, "authorizer_concurrency": None},
     "recovery_concurrency": None,
+    "vpc": None,
     "bulk_lane": {
         "image_uri": "fairlane-worker:local",
         "min_tasks": 1,
         "max_tasks": 2,
+        "spot_percent": 0,  # ministack knows no capacity providers
+        "network": "public",  # and no NAT gateways; nothing of the account's network is here either
         "poll_seconds": 1,
     },
 }

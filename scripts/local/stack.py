@@ -23,10 +23,10 @@ from . import (
     tables,
     warming,
 )
-from .assemblies import PROJECT
 from .errors import AlreadyUp, LocalError, NotUp
 from .own_code import keep_own_code
 from .parts import TOKEN_S, Parts
+from .project import PROJECT
 from .settings import AWS_STAND_IN, SEARCH_STAND_IN, Chosen, over, settings_anywhere
 from .state import ROOT, State
 from .steps import Steps
@@ -57,7 +57,7 @@ class LocalStack(Parts):
         the embedded engine. supervised: replace workers that end."""
         super().__init__(name, root=root)
         self.project = PROJECT
-        """Whose app is deployed; the workers run this one's."""
+        """Whose app is deployed."""
         self._settings = settings
         self._worker_count = workers
         self._with_records = records

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from .assemblies import PROJECT
 from .deploy import Deployed
 from .errors import InUse, LocalError
 from .processes import Process
+from .project import STATE
 
-ROOT: Final = PROJECT / ".fairlane" / "local"
+ROOT: Final = STATE / "local"
 
 
 class State(BaseModel):

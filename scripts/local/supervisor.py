@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Final
 
 from . import processes
-from .assemblies import PROJECT
 from .clients import Clients
 from .errors import InUse
 from .ministack import addresses
 from .processes import Process
+from .project import PACKAGES
 from .state import StackFolder, State
 from .worker import Workers
 
@@ -99,6 +99,7 @@ def workers_of(
         task_definition=state.deployed.only("AWS::ECS::TaskDefinition"),
         addresses=addresses(state.port, state.database_port),
         folder=folder.path,
+        code=state.code or PACKAGES,
         known=state.workers,
         changed=changed,
     )
@@ -112,7 +113,7 @@ def start(folder: StackFolder) -> Process:
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.defpath]),
             "PYTHONUNBUFFERED": "1",
         },
-        cwd=PROJECT,
+        cwd=PACKAGES,
         log=folder.path / "supervisor.log",
     )
 

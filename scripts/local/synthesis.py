@@ -1,7 +1,8 @@
 """Synthesis of the app that is deployed to AWS, with the context of a local stack.
 
-It takes the CDK 12 to 24 seconds, so an assembly is kept for as long as nothing it depends on has
-changed (``assemblies``). Addresses that differ from start to start are put in afterwards.
+It takes the CDK 12 to 24 seconds, so an assembly of Fairlane's own app is kept for as long as
+nothing it depends on has changed (``assemblies``). What another app depends on cannot be listed, so
+that one is synthesised each time. Addresses that differ from start to start are put in afterwards.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from . import processes
-from .assemblies import PROJECT, Assemblies, content_of
+from .assemblies import Assemblies, content_of
 from .errors import LocalError
+from .ministack import ACCOUNT, REGION
+from .project import CDK_JSON, PROJECT, is_checkout
 from .settings import Chosen
 
 TIMEOUT_S: Final = 300
@@ -41,30 +44,42 @@ class Synthesis:
         kept: Assemblies | None = None,
         project: Path = PROJECT,
     ) -> None:
-        """out: the folder the assembly goes to; the log goes beside it. project: of ``app.py``.
-        Raises LocalError when there is none."""
-        if not (project / "app.py").is_file():
+        """out: the folder the assembly goes to; the log goes beside it. kept: those of Fairlane's
+        own app. project: the folder of ``cdk.json``. Raises LocalError when there is none."""
+        if not (project / CDK_JSON).is_file():
             raise LocalError(
-                f"a local stack needs a checkout of Fairlane: there is no app.py in {project}"
+                "a local stack deploys the CDK app of the working folder, and there is no "
+                f"{CDK_JSON} in {project}"
             )
         self._project = project
         self._out = out
-        self._kept = kept or Assemblies()
+        self._kept = kept or (Assemblies() if is_checkout(project) else None)
         self._note = out.with_name(NOTE)
         """Where the app's run notes what it has read."""
-        self._context = _context(settings, project)
-        self._content = content_of(self._context, project)
+        cdk_json = json.loads((project / CDK_JSON).read_text())
+        # As a text where nothing has to be looked up in it: the CDK drops a null of a mapping, and
+        # then what the app chose would stay.
+        chosen = settings if self._kept else json.dumps(settings)
+        self._context = {
+            **cdk_json.get("context", {}),
+            "fairlane": chosen,
+            # The functions import from the environment that runs the local AWS, so no wheels.
+            "aws:cdk:bundling-stacks": [],
+        }
+        self._app: str = cdk_json.get("app", "python app.py")
+        self._content = content_of(self._context, project) if self._kept else None
         self._process: processes.Process | None = None
         self.as_before = False
         """It was synthesised earlier."""
 
     def __enter__(self) -> Self:
-        self.as_before = self._kept.take(self._content, self._out, self._project)
+        if self._kept and self._content:
+            self.as_before = self._kept.take(self._content, self._out, self._project)
         if not self.as_before:
             log = self._out.with_name(LOG)
             log.unlink(missing_ok=True)
             self._process = processes.start(
-                [sys.executable, str(OBSERVED), str(self._project / "app.py"), str(self._note)],
+                self._command(),
                 cwd=self._project,
                 env=_environment(self._context, self._out),
                 log=log,
@@ -89,13 +104,24 @@ class Synthesis:
                     "synthesis failed; correct what the app says and try again:\n"
                     + self._process.tail(25)
                 )
-            # Unless somebody has changed a file meanwhile: who knows which one was read.
-            if content_of(self._context, self._project) == self._content:
-                read = json.loads(self._note.read_text())
-                self._kept.keep(self._content, self._out, read)
+            self._keep()
         for template in self._out.glob("*.template.json"):
             template.write_text(_replaced(template.read_text(), addresses or {}))
         return self._out
+
+    def _command(self) -> list[str]:
+        if self._kept:
+            return [sys.executable, str(OBSERVED), str(self._project / "app.py"), str(self._note)]
+        # As the CDK's command runs it.
+        return ["sh", "-c", self._app]
+
+    def _keep(self) -> None:
+        if self._kept is None or self._content is None:
+            return
+        # Unless somebody has changed a file meanwhile: who knows which one was read.
+        if content_of(self._context, self._project) == self._content:
+            read = json.loads(self._note.read_text())
+            self._kept.keep(self._content, self._out, read)
 
     def _ended(self, process: processes.Process) -> int | None:
         try:
@@ -116,14 +142,6 @@ def _environment(context: Mapping[str, Any], out: Path) -> dict[str, str]:
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "CDK_OUTDIR": str(out),
         "CDK_CONTEXT_JSON": json.dumps(context),
-    }
-
-
-def _context(settings: Chosen, project: Path) -> dict[str, Any]:
-    committed = json.loads((project / "cdk.json").read_text())["context"]
-    return {
-        **committed,
-        "fairlane": settings,
-        # The functions import from the environment that runs the local AWS, so no wheels.
-        "aws:cdk:bundling-stacks": [],
+        "CDK_DEFAULT_ACCOUNT": ACCOUNT,
+        "CDK_DEFAULT_REGION": REGION,
     }

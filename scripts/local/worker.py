@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from . import processes
-from .assemblies import PROJECT
 from .errors import LocalError
 from .ministack import CREDENTIALS
 from .processes import Process
+from .project import PACKAGES
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs import ECSClient
@@ -36,7 +36,7 @@ class Workers:
         task_definition: str,
         addresses: Mapping[str, str],
         folder: Path,
-        code: Path = PROJECT,
+        code: Path = PACKAGES,
         known: Sequence[Process],
         changed: Callable[[Sequence[Process]], None],
     ) -> None:

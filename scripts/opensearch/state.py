@@ -12,12 +12,12 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from scripts.local.assemblies import PROJECT
 from scripts.local.processes import Process
+from scripts.local.project import STATE
 
 from .errors import SearchEngineError
 
-ROOT: Final = PROJECT / ".fairlane" / "opensearch"
+ROOT: Final = STATE / "opensearch"
 CACHE: Final = ROOT / "cache"
 """What every node of this checkout shares: where its jars are, and the compiled launcher."""
 NODE: Final = ROOT / "node"

@@ -55,11 +55,11 @@ def deployment(stack: str | None, local: str) -> Deployment:
 def _attached(name: str) -> str:
     """The local stack of that name, for every AWS client that is made from here on."""
     try:
-        from scripts.local.stack import LocalStack  # noqa: PLC0415  only a checkout has its parts
+        from scripts.local.stack import LocalStack  # noqa: PLC0415  its parts are an extra
     except ModuleNotFoundError as error:
         raise LocalError(
-            f"no stack is named: set --stack (a local stack needs a checkout: {error.name} is not "
-            "installed)"
+            "no stack is named: set --stack (a local stack needs `fairlane[local]`: "
+            f"{error.name} is not installed)"
         ) from error
     attached = LocalStack(name).attach()
     os.environ.update(attached.credentials)

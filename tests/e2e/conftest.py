@@ -5,11 +5,16 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from scripts.local.stack import LocalStack
 from tests.support.installed import Installed, wheel_of
+
+COMPILED: Final = (
+    "handlers.api, handlers.bulk_worker, infra.stacks, scripts.cli, scripts.local.stack"
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -42,4 +47,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def team(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installed:
     """The environment of a team that uses Fairlane in a CDK app of its own."""
-    return Installed(tmp_path_factory.mktemp("team"), wheel, extra="[cdk]")
+    made = Installed(tmp_path_factory.mktemp("team"), wheel, extra="[local]")
+    # As pip does, and uv does not: many functions would compile the same modules at once.
+    made.run("python", "-c", f"import {COMPILED}")
+    return made

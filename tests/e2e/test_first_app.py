@@ -1,5 +1,4 @@
-"""What a team does that uses Fairlane and has no checkout: a CDK app of its own, from an empty
-folder, with an operation of its own."""
+"""A team that has no checkout: docs/first-app.md, from an empty folder to a job that is done."""
 
 from __future__ import annotations
 
@@ -12,32 +11,33 @@ import pytest
 
 from tests.support.installed import ROOT, Installed
 
-APP: Final = """
-from fairlane.cdk import FairlaneJobs
-
-import aws_cdk as cdk
-
-app = cdk.App()
-stack = cdk.Stack(app, "Shop")
-FairlaneJobs(stack, "Jobs", operations="./our_operations", profile="dev")
-app.synth()
-"""
+PAGE: Final = (ROOT / "docs" / "first-app.md").read_text(encoding="utf-8")
+FILES: Final = dict(
+    re.findall(r"^`([^`]+)`:\n\n```\w+\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+)
+BLOCKS: Final = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+INSTALL, SYNTHESISE, RUN = [text for language, text in BLOCKS if not language]
 
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the page's files."""
     folder = tmp_path_factory.mktemp("shop")
-    (folder / "app.py").write_text(APP, encoding="utf-8")
-    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
-    source = re.findall(r"^```python\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)[0]
-    (folder / "our_operations").mkdir()
-    (folder / "our_operations" / "raise_price.py").write_text(source, encoding="utf-8")
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
     return folder
 
 
-def test_a_cdk_app_is_synthesised_without_a_checkout(team: Installed, shop: Path) -> None:
+def test_the_page_installs_what_the_tests_have(team: Installed) -> None:
+    assert INSTALL.splitlines()[-1] == f"pip install '../fairlane{team.extra}'"
+    assert len(FILES["app.py"].splitlines()) <= 10
+    assert not team.has("tests")
+
+
+def test_an_app_of_ones_own_is_synthesised(team: Installed, shop: Path) -> None:
     """With the wheels of the layer, whose list comes with the package."""
-    team.run("python", "app.py", cwd=shop, env={"CDK_OUTDIR": "cdk.out"})
+    assert "raise_price" in team.shell(SYNTHESISE, cwd=shop)
     out = shop / "cdk.out"
     template: dict[str, Any] = json.loads((out / "Shop.template.json").read_text())
     told = [
@@ -54,3 +54,14 @@ def test_a_cdk_app_is_synthesised_without_a_checkout(team: Installed, shop: Path
         *("python/pydantic/__init__.py", "python/boto3/__init__.py"),
     } <= files
     assert not [file for file in files if file.startswith(("infra", "scripts", "handlers/testing"))]
+
+
+def test_a_job_of_ones_own_is_done_on_a_local_stack(team: Installed, shop: Path) -> None:
+    try:
+        said = team.shell(RUN, cwd=shop)
+    finally:
+        team.run("fairlane", "local", "down", cwd=shop)
+    assert "SUCCEEDED: 2 of 3 records changed, 1 failed" in said
+    kept = (shop / ".fairlane" / "local" / "default.records.jsonl").read_text(encoding="utf-8")
+    prices = {each["id"]: each.get("price") for each in map(json.loads, kept.splitlines())}
+    assert prices == {"a-1": 10.25, "a-2": 7.69, "a-3": None}

@@ -119,9 +119,7 @@ def test_the_backend_has_the_whole_command_without_development_tools(backend: In
     assert "waf_jobs_limit" in backend.run("fairlane", "payload-budget").stdout
 
 
-@pytest.mark.parametrize(
-    "command", ["demo", "verify --all", "bench", "local up", "simulate --seed 1", "soak", "token"]
-)
+@pytest.mark.parametrize("command", ["demo", "verify --all", "bench", "simulate --seed 1", "soak"])
 def test_what_needs_a_checkout_says_so(backend: Installed, command: str) -> None:
     name = command.split()[0]  # noqa: PLC0207  one word or several
     # Of a command that compares, 1 means that something differs.
@@ -131,7 +129,14 @@ def test_what_needs_a_checkout_says_so(backend: Installed, command: str) -> None
     assert len(said.splitlines()) == 1
 
 
-def test_a_local_stack_needs_a_checkout_and_another_is_named(backend: Installed) -> None:
+@pytest.mark.parametrize("command", ["local up", "token --tenant shop"])
+def test_what_needs_an_extra_says_so(backend: Installed, command: str) -> None:
+    said = backend.run("fairlane", *command.split(), status=1).stderr
+    assert "pip install 'fairlane[local]'" in said
+    assert len(said.splitlines()) == 1
+
+
+def test_without_a_local_stack_another_is_named(backend: Installed) -> None:
     assert "--stack" in backend.run("fairlane", "dlq", "list", status=1).stderr
     assert "--url" in backend.run("fairlane", "jobs", "list", status=1).stderr
 

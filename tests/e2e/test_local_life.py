@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from handlers.settings import EffectSettings
-from scripts.local.assemblies import PROJECT
 from scripts.local.errors import LocalError, NotUp
+from scripts.local.project import PROJECT
 from scripts.local.records import read, scan
 from scripts.local.stack import LocalStack
 from scripts.opensearch.client import client_of
@@ -103,7 +103,7 @@ def test_changed_code_and_settings_are_deployed_and_data_and_address_stay(
         },
     ).body
     project = tmp_path / "project"
-    for name in ("app.py", "cdk.json", "infra", "handlers", "requirements"):
+    for name in ("app.py", "cdk.json", "infra", "handlers", "fairlane", "requirements"):
         source = PROJECT / name
         copy = shutil.copytree if source.is_dir() else shutil.copy
         project.mkdir(exist_ok=True)

@@ -21,16 +21,20 @@ class Installed:
     """An environment with one wheel and what the wheel says it needs."""
 
     def __init__(self, folder: Path, wheel: Path, *, extra: str = "") -> None:
-        """extra: of the wheel, such as ``[cdk]``. Versions are those of requirements/dev.txt."""
-        self.wheel = wheel
+        """extra: of the wheel, such as ``[cdk]``."""
+        self.wheel, self.extra = wheel, extra
         self.bin = folder / "venv" / "bin"
         self.folder = folder
         venv.create(folder / "venv", with_pip=False)
+        self.install(f"{self.wheel}{extra}")
+
+    def install(self, *what: str) -> None:
+        """More packages, in the versions of requirements/dev.txt where that has them."""
         uv = Path(sys.executable).parent / "uv"
         lock = ROOT / "requirements" / "dev.txt"
-        where = ("--python", self.bin / "python", "--constraints", lock)
-        install = (uv, "pip", "install", "--quiet", *where, f"{self.wheel}{extra}")
-        subprocess.run(install, check=True, cwd=folder)
+        where = ["--python", str(self.bin / "python"), "--constraints", str(lock)]
+        command = [str(uv), "pip", "install", "--quiet", *where, *what]
+        subprocess.run(command, check=True, cwd=self.folder)
 
     def run(
         self,
@@ -51,6 +55,22 @@ class Installed:
         )
         assert done.returncode == status, done.stdout + done.stderr
         return done
+
+    def shell(self, script: str, *, cwd: Path) -> str:
+        """What a script of a page says on both of its outputs, in the activated environment."""
+        path = os.pathsep.join([str(self.bin), os.environ["PATH"]])
+        kept = {name: os.environ[name] for name in CONTROLLED & set(os.environ)}
+        done = subprocess.run(
+            ["bash", "-euc", script],
+            cwd=cwd,
+            env={**kept, "PATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
 
     def has(self, module: str) -> bool:
         program = f"import importlib.util as u; print(u.find_spec({module!r}) is not None)"

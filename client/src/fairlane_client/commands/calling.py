@@ -136,7 +136,9 @@ def _local(name: str | None) -> Local:
         try:
             find: FindLocal = point.load()
         except ModuleNotFoundError as error:
-            why = f"{nowhere} (a local stack needs a checkout: {error.name} is not installed)"
+            why = (
+                f"{nowhere} (a local stack needs `fairlane[local]`: {error.name} is not installed)"
+            )
             raise CommandError(why) from error
         return find(name)
     raise typer.BadParameter(nowhere)

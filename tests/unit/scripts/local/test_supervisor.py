@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pytest
 
 from scripts.local import processes
-from scripts.local.deploy import Deployed
+from scripts.local.deploy import Deployed, Resource
 from scripts.local.processes import Process
 from scripts.local.state import StackFolder, State
-from scripts.local.supervisor import LONGEST_PAUSE_S, PAUSE_S, STEADY_S, Supervisor
+from scripts.local.supervisor import LONGEST_PAUSE_S, PAUSE_S, STEADY_S, Supervisor, workers_of
 from scripts.local.worker import Workers
 
 if TYPE_CHECKING:
@@ -137,3 +137,11 @@ def test_nothing_is_started_for_a_stack_that_is_down_or_not_ready(stack: Stack) 
     assert stack.supervisor.look() == 0
     stack.folder.clear()
     assert stack.supervisor.look() == 0
+
+
+def test_a_worker_starts_where_the_teams_own_code_is(tmp_path: Path) -> None:
+    task = Resource(type="AWS::ECS::TaskDefinition", id="worker")
+    deployed = Deployed(stack="Shop", outputs={}, resources={"Task": task})
+    state = State(port=1, database_port=2, deployed=deployed, code=tmp_path / "own")
+    workers = workers_of(StackFolder("one", tmp_path), state, lambda _: None)
+    assert workers._code == tmp_path / "own"

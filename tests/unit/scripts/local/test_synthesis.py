@@ -13,8 +13,9 @@ from typing import Final
 import pytest
 
 from scripts.local import assemblies, processes
-from scripts.local.assemblies import ASSEMBLY, ENTRY, KEPT, PROJECT, Assemblies, Content, content_of
+from scripts.local.assemblies import ASSEMBLY, ENTRY, KEPT, Assemblies, Content, content_of
 from scripts.local.errors import LocalError
+from scripts.local.project import PROJECT
 from scripts.local.synthesis import Synthesis
 
 APP: Final = """
@@ -285,6 +286,29 @@ def test_a_refusal_says_what_the_app_said_and_is_not_kept(project: Path, kept: A
         with pytest.raises(LocalError, match="refuse contradicts accept"):
             template(project, kept, refuse=True)
     assert runs(project) == 2
+
+
+def test_another_app_is_synthesised_each_time_as_its_cdk_json_says(project: Path) -> None:
+    """What it depends on cannot be listed."""
+    (project / "app.py").unlink()
+    whole = APP.replace("VERSION", "None")
+    text = 'json.loads(json.loads(os.environ["CDK_CONTEXT_JSON"])["fairlane"])'
+    context = 'json.loads(os.environ["CDK_CONTEXT_JSON"])["fairlane"]'
+    (project / "main.py").write_text(whole.replace(context, text))
+    (project / "cdk.json").write_text(json.dumps({"app": "python main.py"}))
+    for expected in (1, 2):
+        with Synthesis({"vpc": None}, project.parent / "out", project=project) as synthesis:
+            assert not synthesis.as_before
+            synthesis.assembly()
+        assert runs(project) == expected
+        made = json.loads((project.parent / "out" / "App.template.json").read_text())
+        assert made["context"] == {"vpc": None}, "a null unsets what the app chose"
+        shutil.rmtree(project.parent / "out")
+
+
+def test_a_folder_without_an_app_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LocalError, match=rf"no cdk.json in {tmp_path}"):
+        Synthesis({}, tmp_path / "out", project=tmp_path)
 
 
 def test_leaving_early_ends_it(project: Path, kept: Assemblies) -> None:
