@@ -26,6 +26,7 @@ from .grants import (
     allow,
     allow_job_store,
     allow_payloads,
+    allow_rows,
     allow_seeing_what_is_missing,
     allow_sending,
 )
@@ -81,6 +82,7 @@ class Api(Construct):
 
     def _grant(self, storage: Storage, lanes: tuple[Lane, Lane]) -> None:
         allow_job_store(self.function, storage, "by_tenant", "held")
+        allow_rows(self.function, storage)
         allow(
             self.function,
             ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"),

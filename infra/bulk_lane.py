@@ -3,7 +3,7 @@ flight."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from aws_cdk import Duration, Size, Stack
@@ -15,7 +15,7 @@ from constructs import Construct
 from .acknowledge import acknowledge, acknowledge_payload_objects
 from .bundling import image_context
 from .functions import log_group, powertools_env
-from .grants import allow, allow_work
+from .grants import WRITE, allow, allow_payloads, allow_rows, allow_sending, allow_work
 from .lane import Lane
 from .network import place_of_workers
 from .operations import OwnOperations
@@ -40,7 +40,6 @@ class BulkLane(Construct):
         *,
         settings: DeploySettings,
         storage: Storage,
-        small: Lane,
         bulk: Lane,
         environment: Mapping[str, str],
         own: OwnOperations | None = None,
@@ -55,7 +54,7 @@ class BulkLane(Construct):
             enable_fargate_capacity_providers=settings.bulk_lane.spot_percent > 0,
         )
         self.task: Final = self._task(settings, environment, own)
-        self._grant(storage, bulk, [small, bulk])
+        self._grant(storage, bulk)
         self.service: Final = ecs.FargateService(
             self,
             "Service",
@@ -165,9 +164,14 @@ class BulkLane(Construct):
             platform=_PLATFORMS[settings.architecture][1],
         )
 
-    def _grant(self, storage: Storage, queue: Lane, lanes: Sequence[Lane]) -> None:
+    def _grant(self, storage: Storage, queue: Lane) -> None:
         role = self.task.task_role
-        allow_work(role, storage, lanes)
+        allow_work(role, storage)
+        # An attempt writes the id list of a file or snapshot itself.
+        allow_payloads(role, storage.payloads, *WRITE)
+        # It gets out of the way of small jobs by their dwell.
+        allow_rows(role, storage)
+        allow_sending(role, queue)
         acknowledge_payload_objects(self, storage.payloads)
         allow(
             role,

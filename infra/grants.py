@@ -36,8 +36,8 @@ def allow(who: iam.IGrantable, actions: Sequence[str], *resources: str) -> None:
 
 
 def allow_job_store(who: iam.IGrantable, storage: Storage, *indexes: str) -> None:
-    """Read, query and transact over jobs and leases, and query these indexes."""
-    allow(who, ("dynamodb:GetItem", "dynamodb:Query", *TRANSACT), storage.control.table_arn)
+    """Read and transact over jobs and leases, and query these indexes."""
+    allow(who, ("dynamodb:GetItem", *TRANSACT), storage.control.table_arn)
     allow(who, ("dynamodb:Query",), *(storage.index_arn(index) for index in indexes))
 
 
@@ -45,24 +45,21 @@ def allow_sending(who: iam.IGrantable, *lanes: Lane) -> None:
     allow(who, ("sqs:SendMessage",), *(lane.queue.queue_arn for lane in lanes))
 
 
-def allow_work(who: iam.IGrantable, storage: Storage, lanes: Sequence[Lane]) -> None:
-    """What running a job takes. Both lanes run the same code, so both have the same rights."""
+def allow_rows(who: iam.IGrantable, storage: Storage) -> None:
+    """Read the rows of one partition: a job's outcomes, or the small lane's dwell."""
+    allow(who, ("dynamodb:Query",), storage.control.table_arn)
+
+
+def allow_work(who: iam.IGrantable, storage: Storage) -> None:
+    """What running a job takes in both lanes."""
     allow_job_store(who, storage, "held")
     allow(
         who,
-        (
-            "dynamodb:BatchGetItem",
-            "dynamodb:UpdateItem",
-            "dynamodb:DeleteItem",
-            "dynamodb:ConditionCheckItem",
-        ),
+        ("dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"),
         storage.records.table_arn,
     )
-    # An attempt writes the id list of a file or snapshot itself.
-    allow_payloads(who, storage.payloads, "GetObject", "DeleteObject", *WRITE)
+    allow_payloads(who, storage.payloads, "GetObject", "DeleteObject")
     allow_seeing_what_is_missing(who, storage.payloads)
-    # Promotion and hand-over send to the bulk lane; whoever frees a slot admits that lane's next.
-    allow_sending(who, *lanes)
 
 
 def allow_payloads(who: iam.IGrantable, payloads: s3.Bucket, *actions: str) -> None:

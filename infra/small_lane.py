@@ -11,7 +11,7 @@ from constructs import Construct
 
 from .acknowledge import acknowledge_payload_objects, acknowledge_serverless
 from .functions import Functions
-from .grants import allow_work
+from .grants import allow_sending, allow_work
 from .lane import Lane
 from .storage import Storage
 
@@ -57,7 +57,9 @@ class SmallLane(Construct):
             "A mapping of a queue has no destination: the queue itself moves a message to its dead "
             "letters, after as many receives as its redrive policy says.",
         )
-        allow_work(self.function, storage, [small, bulk])
+        allow_work(self.function, storage)
+        # A job that lacks time is handed to the bulk lane; the end of one lets the next one in.
+        allow_sending(self.function, small, bulk)
         acknowledge_payload_objects(self, storage.payloads)
 
     def _served(self) -> lambda_.IFunction:

@@ -67,7 +67,6 @@ class Deployment(Construct):
             "BulkLane",
             settings=settings,
             storage=self.storage,
-            small=self.small,
             bulk=self.bulk,
             environment=environment,
             own=own,
@@ -147,8 +146,9 @@ class Deployment(Construct):
         return self.small_lane.function, self.bulk_lane.task.task_role
 
     def _queries(self, settings: DeploySettings) -> None:
-        """Both lanes walk them, and the API looks before it creates."""
-        for who in (*self._workers(), self.api.function):
+        """The bulk lane walks them, and the API looks before it creates; a small job's ids are
+        fixed by then."""
+        for who in (self.bulk_lane.task.task_role, self.api.function):
             allow_queries(who, self.storage, settings)
 
     def _notify(self, topic_arn: str) -> None:

@@ -9,7 +9,7 @@ from handlers.settings import PREFIX, SettingsError, WorkSettings
 from tests.infra.grants import DOMAIN, NAT, SEARCH, actions_on, listed, rights
 from tests.infra.synthesis import Synthesised, settings_of, synthesise
 
-LOOKING = ("SmallLane", "BulkLane", "Api")
+LOOKING = ("BulkLane", "Api")
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +40,9 @@ def test_an_index_is_searched_and_counted_where_it_is_the_source(
     assert (who == "Api") is (f"{DOMAIN}/goods/_bulk" not in reached)
 
 
-def test_recovery_looks_for_nothing(searching: Synthesised) -> None:
-    reached = {
-        path for _, resources in rights(searching, "Recovery", "es:") for path in listed(resources)
-    }
+@pytest.mark.parametrize("who", ["Recovery", "SmallLane"])
+def test_recovery_and_the_small_lane_look_for_nothing(searching: Synthesised, who: str) -> None:
+    reached = {path for _, resources in rights(searching, who, "es:") for path in listed(resources)}
     assert reached == {f"{DOMAIN}/goods/{path}" for path in ("_bulk", "_mget", "_mapping")}
 
 
