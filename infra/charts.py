@@ -22,11 +22,12 @@ from .storage import Storage
 
 QUIET: Final = "InQuietGroups"
 """Suffix of the metrics that leave out noisy tenants; CDK has no words for them."""
-_PAIRS: Final = (
-    "ApproximateAgeOfOldestMessage",
-    "ApproximateNumberOfMessagesVisible",
-    "ApproximateNumberOfMessagesNotVisible",
-)
+_PAIRS: Final = {
+    "ApproximateAgeOfOldestMessage": "age of the oldest message, s",
+    "ApproximateNumberOfMessagesVisible": "messages that wait",
+    "ApproximateNumberOfMessagesNotVisible": "messages in flight",
+}
+"""Metrics of all tenants and of the quiet ones alone, and the titles of their graphs."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +88,14 @@ class Charts:
                 for lane in self._watched.lanes
             ),
             _graph(
-                "Items settled",
-                [self.measure(Metric.ITEMS, lane, "Sum") for lane in self._watched.lanes],
+                "Records settled, effects done",
+                self._both((Metric.ITEMS, Metric.EFFECTS_DONE), "Sum"),
             ),
             _graph(
-                "small: jobs that waited for a start, and the longest dwell",
+                "small: jobs that waited for a start; longest dwell, ms",
                 [
-                    self.measure(Metric.COLD_START, "small", "Sum"),
-                    self.measure(Metric.DWELL, "small", "Maximum"),
+                    self.measure(Metric.COLD_START, "small", "Sum").with_(label="cold starts"),
+                    self.measure(Metric.DWELL, "small", "Maximum").with_(label="longest dwell"),
                 ],
             ),
         ]
@@ -103,8 +104,14 @@ class Charts:
         return [
             [
                 *(
-                    _graph(f"{name}: {metric}", [lane.metric(metric), lane.metric(metric + QUIET)])
-                    for metric in _PAIRS
+                    _graph(
+                        f"{name}: {title}",
+                        [
+                            lane.metric(metric).with_(label="all tenants"),
+                            lane.metric(metric + QUIET).with_(label="quiet tenants"),
+                        ],
+                    )
+                    for metric, title in _PAIRS.items()
                 ),
                 _graph(f"{name}: noisy tenants", [lane.metric("ApproximateNumberOfNoisyGroups")]),
             ]
@@ -183,20 +190,14 @@ class Charts:
         )
         failed = [
             self._gauge(Metric.RECOVERY_ITEM_FAILURES, "Sum"),
-            self.measure(Metric.RECEIVES_FAILED, "bulk", "Sum"),
+            self.measure(Metric.RECEIVES_FAILED, "bulk", "Sum").with_(label="bulk receives"),
+            self._gauge(Metric.UNREADABLE_MESSAGES, "Sum"),
         ]
         return [
             _graph("Outbox: open", [self._gauge(measure) for measure in opened]),
             _graph("Outbox: ms late in recovery", self._both(late, "Maximum")),
             _graph("Recovery: sent again and given up", self._both(done, "Sum")),
-            _graph("Failed: items of recovery, receives of bulk workers", failed),
-            _graph(
-                "Effects done, and unreadable messages",
-                [
-                    *self._both((Metric.EFFECTS_DONE,), "Sum"),
-                    self._gauge(Metric.UNREADABLE_MESSAGES, "Sum"),
-                ],
-            ),
+            _graph("Failed: items of recovery, receives, messages", failed),
         ]
 
     def _both(self, measures: Sequence[Metric], statistic: str) -> list[cloudwatch.IMetric]:
@@ -230,7 +231,11 @@ class Charts:
         rest = self._watched.api.rest
         return [
             _graph(
-                "Dead letters", [lane.dead_letter_metric() for lane in self._watched.lanes.values()]
+                "Dead letters",
+                [
+                    lane.dead_letter_metric().with_(label=name)
+                    for name, lane in self._watched.lanes.items()
+                ],
             ),
             *(
                 _graph(

@@ -23,6 +23,11 @@ OPERATORS: Final = (
         "List and replay dispatches: messages of jobs that are not in their queue yet.",
     ),
     Command(
+        "dashboard",
+        "scripts.commands.dashboard:dashboard",
+        "Draw the dashboard of a local stack, with what its logs measured, as a PNG.",
+    ),
+    Command(
         "dlq",
         "scripts.commands.dlq:app",
         "List and redrive dead letters, each with the state of its job.",
