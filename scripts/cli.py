@@ -13,6 +13,11 @@ from .commands.needs import CHECKOUT, LOCAL
 
 OPERATORS: Final = (
     Command(
+        "audit",
+        "scripts.commands.audit:audit",
+        "Show who ran which command that changes the deployment.",
+    ),
+    Command(
         "cost",
         "scripts.commands.cost:cost",
         "Estimate what the deployment of cdk.json costs in a month: idle, and with so many jobs.",
@@ -30,7 +35,7 @@ OPERATORS: Final = (
     Command(
         "dlq",
         "scripts.commands.dlq:app",
-        "List and redrive dead letters, each with the state of its job.",
+        "List, redrive and set aside dead letters, each with the state of its job.",
     ),
     Command(
         "drift",

@@ -15,6 +15,7 @@ from handlers.jobs.lifecycle.dispatch import (
 )
 from scripts.local import DEFAULT_NAME
 from scripts.ops.deployment import Deployment, deployment
+from scripts.ops.operator_log import noted
 
 from .outbox import AsJson, Name, OfJob, Stack, asking, say_replayed, show, standing
 
@@ -43,9 +44,10 @@ def replay(
 ) -> None:
     """Let recovery send parked dispatches again, with fresh tries."""
     here = deployment(stack, name)
-    with asking("dispatches"):
+    with asking("dispatches"), noted(here, "dispatches replay", job=job) as note:
         parked = [unsent for unsent in _unsent(here, job) if unsent.parked]
         replayed = sum(replay_dispatch(here.world, unsent) for unsent in parked)
+        note.outcome = f"{replayed} replayed"
     say_replayed("dispatches will be sent again", replayed, as_json=as_json)
 
 

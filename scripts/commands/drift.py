@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Final
 
@@ -23,6 +24,7 @@ from scripts.local.errors import LocalError
 from scripts.local.steps import Steps
 from scripts.ops.deployment import Deployment, deployment
 from scripts.ops.drift import Difference, Drift, Sides, find
+from scripts.ops.operator_log import noted
 from scripts.ops.search import client_of, schema_of
 
 from .comparing import comparing
@@ -54,10 +56,12 @@ def drift(
     repairs = Repairs(here, tenant)
     try:
         sides = sides_of(here, tenant)
-        with Steps(quiet=as_json) as steps, steps.step(f"Comparing {tenant}") as advance:
-            seen = find(sides, repairs.add if repair else lambda _: None, advance)
-        if repair:
-            repairs.submit()
+        note = noted(here, "drift --repair", tenant=tenant) if repair else nullcontext()
+        with note, Steps(quiet=as_json) as steps:
+            with steps.step(f"Comparing {tenant}") as advance:
+                seen = find(sides, repairs.add if repair else lambda _: None, advance)
+            if repair:
+                repairs.submit()
         undone = sum(each.effect.tenant == tenant for each in open_effects_of_all(here.world))
     except (OpenSearchException, FairlaneError, BotoCoreError, ClientError) as error:
         raise LocalError(f"table and index cannot be compared: {error}") from error

@@ -15,6 +15,7 @@ from handlers.jobs.lifecycle.replay_effects import (
 )
 from scripts.local import DEFAULT_NAME
 from scripts.ops.deployment import Deployment, deployment
+from scripts.ops.operator_log import noted
 
 from .outbox import AsJson, Name, OfJob, Stack, asking, say_replayed, show, standing
 
@@ -42,9 +43,10 @@ def replay(
 ) -> None:
     """Let recovery run parked effects again, with fresh tries."""
     here = deployment(stack, name)
-    with asking("effects"):
+    with asking("effects"), noted(here, "effects replay", job=job) as note:
         parked = [undone.effect for undone in _undone(here, job) if undone.effect.parked]
         replayed = sum(replay_one(here.world, effect) for effect in parked)
+        note.outcome = f"{replayed} replayed"
     say_replayed("effects will run again", replayed, as_json=as_json)
 
 

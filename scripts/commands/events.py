@@ -19,6 +19,7 @@ from handlers.jobs.events.delivery import (
 from scripts.local import DEFAULT_NAME
 from scripts.local.errors import LocalError
 from scripts.ops.deployment import Deployment, deployment
+from scripts.ops.operator_log import noted
 
 from .outbox import AsJson, Name, OfJob, Stack, asking, say_replayed, show, standing
 
@@ -47,9 +48,10 @@ def replay(
 ) -> None:
     """Let recovery send parked events again, with fresh tries."""
     here = deployment(stack, name)
-    with asking("events"):
+    with asking("events"), noted(here, "events replay", job=job) as note:
         parked = [untold.event for untold in _untold(here, job) if untold.parked]
         replayed = sum(replay_event(here.world, event) for event in parked)
+        note.outcome = f"{replayed} replayed"
     say_replayed("events will be sent again", replayed, as_json=as_json)
 
 

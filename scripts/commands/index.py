@@ -14,6 +14,7 @@ from handlers.aws.search_mapping import WrongIndex, create_index, mapping_proble
 from scripts.local import DEFAULT_NAME
 from scripts.local.errors import LocalError
 from scripts.ops.deployment import deployment
+from scripts.ops.operator_log import noted
 from scripts.ops.search import client_of, schema_of
 
 from .comparing import DIFFERENT, comparing
@@ -30,9 +31,10 @@ REFILL: Final = "fill it with `fairlane drift --tenant T --repair`, once for eac
 @app.command("create")
 def create_(*, stack: Stack = None, name: Name = DEFAULT_NAME) -> None:
     """Make the index, behind an alias of the name in the settings, where there is none."""
-    settings = deployment(stack, name).settings
+    here = deployment(stack, name)
+    settings = here.settings
     index = settings.effects.search_index
-    with _asking():
+    with _asking(), noted(here, "index create"):
         made = create_index(client_of(settings), index, schema_of(settings))
     print(f"made {index}; {REFILL}" if made else f"{index} is there, and its mapping is right")
 

@@ -13,6 +13,7 @@ from handlers.jobs.words.ports import World
 from scripts.local import DEFAULT_NAME
 from scripts.local.errors import LocalError
 from scripts.ops.deployment import deployment
+from scripts.ops.operator_log import noted
 
 from .rate_options import RecordsPerSecond, UnitsPerSecond, print_rates, rates_of
 from .tenants import AsJson, Name, Stack
@@ -60,11 +61,19 @@ def set_(
         raise typer.BadParameter(
             "nothing to set: name --records-per-second or --write-units-per-second"
         )
-    world = deployment(stack, name).world
+    here = deployment(stack, name)
+    world = here.world
     _check(world, operation)
     try:
-        for unit, rate in rates.items():
-            set_lane_limit(world, unit, rate, operation)
+        with noted(
+            here,
+            "rates set",
+            operation=operation,
+            records_per_second=records_per_second,
+            write_units_per_second=write_units_per_second,
+        ):
+            for unit, rate in rates.items():
+                set_lane_limit(world, unit, rate, operation)
         _print(world, operation, as_json=as_json)
     except FairlaneError as error:
         raise LocalError(f"some of the limits could not be set: {error}") from error

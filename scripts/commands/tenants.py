@@ -29,6 +29,7 @@ from handlers.jobs.words.turns import MAX_WEIGHT
 from scripts.local import DEFAULT_NAME
 from scripts.local.errors import LocalError
 from scripts.ops.deployment import deployment
+from scripts.ops.operator_log import noted
 
 from .rate_options import RecordsPerSecond, UnitsPerSecond, print_rates, rates_of
 
@@ -117,23 +118,36 @@ def set_(  # noqa: PLR0913  one for each option
     stopped = set(Lane) if most == 0 else {lane for lane, limit in slots.items() if limit == 0}
     if pause and not stopped:
         raise typer.BadParameter("--pause goes with a limit of 0: without one, jobs start again")
-    world = deployment(stack, name).world
+    here = deployment(stack, name)
+    world = here.world
     try:
         if not new and not known_tenant(world, tenant):
             raise typer.BadParameter(
                 f"--tenant {tenant!r} has never had a job or a limit here; nothing was set. If the "
                 "name is right, add --new"
             )
-        if max_active is not None:
-            set_most_active(world, tenant, most)
-        if weight is not None:
-            set_weight(world, tenant, share)
-        for unit, rate in rates.items():
-            set_tenant_limit(world, tenant, unit, rate)
-        for lane, limit in slots.items():
-            set_slots(world, tenant, lane, limit)
-            admit_held(world, tenant, lane)
-        jobs = pause_jobs(world, tenant, stopped, held=most == 0) if pause else None
+        with noted(
+            here,
+            "tenants set",
+            tenant=tenant,
+            small=small,
+            bulk=bulk,
+            max_active=max_active,
+            weight=weight,
+            records_per_second=records_per_second,
+            write_units_per_second=write_units_per_second,
+            pause=pause,
+        ):
+            if max_active is not None:
+                set_most_active(world, tenant, most)
+            if weight is not None:
+                set_weight(world, tenant, share)
+            for unit, rate in rates.items():
+                set_tenant_limit(world, tenant, unit, rate)
+            for lane, limit in slots.items():
+                set_slots(world, tenant, lane, limit)
+                admit_held(world, tenant, lane)
+            jobs = pause_jobs(world, tenant, stopped, held=most == 0) if pause else None
         _print(world, tenant, as_json=as_json, jobs=jobs)
     except FairlaneError as error:
         raise LocalError(f"some of the limits could not be set: {error}") from error

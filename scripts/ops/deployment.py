@@ -4,7 +4,7 @@ that a tool can never disagree with what runs."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +33,8 @@ class Deployment:
     dead_letters: Mapping[Lane, LaneQueue]
     outputs: Mapping[str, str]
     settings: WorkSettings
+    operator: Callable[[], str]
+    """The ARN of whoever runs the command. Raises ClientError, BotoCoreError."""
 
 
 def deployment(stack: str | None, local: str) -> Deployment:
@@ -75,7 +77,11 @@ def _read(stack: str) -> Deployment:
     world = with_all_shards(world)
     sqs = boto3.client("sqs")
     queues = {lane: SqsLaneQueue(sqs, outputs[name]) for lane, name in DEAD_LETTERS.items()}
-    return Deployment(world, queues, outputs, settings)
+    return Deployment(world, queues, outputs, settings, _caller)
+
+
+def _caller() -> str:
+    return str(boto3.client("sts").get_caller_identity()["Arn"])
 
 
 def _environment(stack: str) -> dict[str, str]:

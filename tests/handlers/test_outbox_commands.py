@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -22,6 +21,7 @@ from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
 from scripts.commands import dispatches, effects, events
 from scripts.ops.deployment import Quiet
+from tests.support.operators import seen_by_operator
 
 if TYPE_CHECKING:
     from handlers.jobs.words.ports import Runtime, World
@@ -81,7 +81,7 @@ def site_of(stack: Deployment, monkeypatch: pytest.MonkeyPatch, port: str, name:
     outside = Outside()
     given: Any = {port: {name: outside}}
     world = replace(stack.world, limits=Limits(max_effect_tries=1), **given)
-    here = SimpleNamespace(world=replace(world, telemetry=Quiet()))
+    here = seen_by_operator(replace(world, telemetry=Quiet()))
     for command in (effects, events):
         monkeypatch.setattr(command, "deployment", lambda *_: here)
     monkeypatch.setenv("COLUMNS", "300")
@@ -156,7 +156,7 @@ def test_c78_parked_dispatches_are_listed_and_sent_again(
         raise Transient("[down]")
 
     world = replace(stack.world, limits=Limits(max_dispatch_tries=1))
-    here = SimpleNamespace(world=replace(world, telemetry=Quiet()))
+    here = seen_by_operator(replace(world, telemetry=Quiet()))
     monkeypatch.setattr(dispatches, "deployment", lambda *_: here)
     monkeypatch.setenv("COLUMNS", "300")
     with monkeypatch.context() as patched:

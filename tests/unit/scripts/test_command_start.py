@@ -133,7 +133,7 @@ def test_the_version_is_that_of_the_client_and_of_what_adds_commands() -> None:
     [
         ("fairlane d", {"demo", "dispatches", "dlq", "drift"}),
         ("fairlane jobs re", {"report", "resume", "retry"}),
-        ("fairlane dlq ", {"list", "redrive"}),
+        ("fairlane dlq ", {"list", "put-back", "redrive", "set-aside"}),
         ("fairlane jobs list --cr", {"--created-after", "--created-before"}),
     ],
 )

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from fairlane_client.commands.app import app
+from handlers.jobs.lifecycle import set_aside
 from handlers.jobs.lifecycle.dead_letters import read_letter
 from handlers.jobs.lifecycle.finish import end_job
 from handlers.jobs.storage import control_table
 from handlers.jobs.storage.control_table import read_job
 from handlers.jobs.transitions.finish import Ending
 from handlers.jobs.words.job import EndReason, Job, Lane
+from handlers.jobs.words.messages import group_of
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
 from handlers.testing.world import MemoryWorld, memory_world
 from scripts.commands import dlq
 from tests.support.jobs import TENANT, fill, new_job, run_next, use_up
+from tests.support.operators import seen_by_operator
 
 if TYPE_CHECKING:
     from handlers.jobs.lifecycle.dead_letters import Letter
@@ -32,7 +35,7 @@ DEAD = Lane.SMALL
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> MemoryWorld:
     world = memory_world()
-    here = SimpleNamespace(world=world, dead_letters=world.dead_letters)
+    here = seen_by_operator(world, dead_letters=world.dead_letters)
     monkeypatch.setattr(dlq, "deployment", lambda *_: here)
     return world
 
@@ -168,3 +171,69 @@ def test_c118_what_would_fail_again_is_refused_until_it_is_forced(world: MemoryW
     assert visible(world) == 1
     rows = shown(invoke("redrive", "--force", "--json"))
     assert (rows[job.id]["fate"], state(world, job)) == ("retried", State.QUEUED)
+
+
+def unreadable(world: MemoryWorld) -> str:
+    """The message id of a dead letter that points to no job."""
+    new_job(world, fill(world, 1), "u")
+    [stored] = world.queues[DEAD].snapshot()
+    [delivery] = world.queues[DEAD].receive(1, 0)
+    world.queues[DEAD].delete(delivery.receipt)
+    foreign = replace(stored, body="[not ours]", message_id="foreign-1")
+    world.dead_letters[DEAD].accept_dead_letter(foreign, world.runtime.now())
+    return foreign.message_id
+
+
+def test_c109_a_letter_is_shown_with_its_body_and_id(world: MemoryWorld) -> None:
+    message = unreadable(world)
+    [row] = shown(invoke("list", "--json")).values()
+    assert (row["message"], row["body"]) == (message, "[not ours]")
+    text = invoke("list", "--bodies").stdout
+    assert "[not ours]" in text
+    assert "[not ours]" not in invoke("list").stdout
+
+
+def test_c109_a_letter_is_set_aside_with_its_body_and_the_others_stay(world: MemoryWorld) -> None:
+    message, other = unreadable(world), dead(world, "b")
+    rows = shown(invoke("set-aside", "--message", message, "--why", "whose is it?", "--json"))
+    assert rows[""]["fate"] == "set_aside"
+    assert [*shown(invoke("list", "--json"))] == [other.id]
+    [kept] = json.loads(invoke("list", "--aside", "--json").stdout)["set_aside"]
+    assert (kept["message"], kept["body"], kept["why"]) == (message, "[not ours]", "whose is it?")
+    assert invoke("put-back", "--message", message).exit_code != 0
+    assert json.loads(invoke("list", "--aside", "--json").stdout)["set_aside"]
+
+
+def test_c109_the_letter_of_a_job_is_set_aside_put_back_and_redriven(world: MemoryWorld) -> None:
+    job = exhausted(world, "a")
+    shown(invoke("set-aside", "--job", job.id, "--json"))
+    assert visible(world) == 0
+    [kept] = json.loads(invoke("list", "--aside", "--json").stdout)["set_aside"]
+    assert invoke("put-back", "--message", kept["message"]).exit_code == 0
+    assert json.loads(invoke("list", "--aside", "--json").stdout)["set_aside"] == []
+    rows = shown(invoke("redrive", "--json"))
+    assert (rows[job.id]["fate"], state(world, job)) == ("retried", State.QUEUED)
+    [sent] = world.queues[DEAD].snapshot()
+    assert sent.group == group_of(TENANT)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [([], 2), (["--message", "a", "--job", "b"], 2), (["--message", "nobody"], 1)],
+)
+def test_c109_letters_that_are_not_named_stay(
+    world: MemoryWorld, arguments: list[str], status: int
+) -> None:
+    dead(world, "a")
+    assert invoke("set-aside", *arguments).exit_code == status
+    assert visible(world) == 1
+
+
+def test_c109_what_cannot_be_kept_stays(
+    world: MemoryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(set_aside, "MAX_BODY_BYTES", 3)
+    job = dead(world, "a")
+    rows = shown(invoke("set-aside", "--job", job.id, "--json"), status=1)
+    assert "at most 3 can be kept" in rows[job.id]["why"]
+    assert visible(world) == 1

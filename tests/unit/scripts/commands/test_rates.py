@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -13,12 +12,13 @@ from handlers.jobs.storage.rates import lane_limits
 from handlers.jobs.words.rates import Unit
 from handlers.testing.world import MemoryWorld, memory_world
 from scripts.commands import rates
+from tests.support.operators import seen_by_operator
 
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> MemoryWorld:
     world = memory_world()
-    monkeypatch.setattr(rates, "deployment", lambda *_: SimpleNamespace(world=world))
+    monkeypatch.setattr(rates, "deployment", lambda *_: seen_by_operator(world))
     return world
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -20,12 +19,13 @@ from handlers.jobs.words.states import State
 from handlers.testing.world import MemoryWorld, memory_world
 from scripts.commands import tenants
 from tests.support.jobs import TENANT, create, fill, new_job, now
+from tests.support.operators import seen_by_operator
 
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> MemoryWorld:
     world = memory_world(limits=Limits(tenant_slots_small=1))
-    monkeypatch.setattr(tenants, "deployment", lambda *_: SimpleNamespace(world=world))
+    monkeypatch.setattr(tenants, "deployment", lambda *_: seen_by_operator(world))
     return world
 
 

@@ -19,6 +19,7 @@ from scripts.commands import drift as command
 from scripts.commands.drift import Repairs, facts_of
 from scripts.ops.deployment import Deployment
 from scripts.ops.drift import Difference, Drift, Kind, Sides
+from tests.support.operators import OPERATOR
 from tests.support.search import Reply, Transport, sink_over
 
 TENANT = "acme"
@@ -34,7 +35,7 @@ SETTINGS = WorkSettings(
 
 
 def repairs_of(world: MemoryWorld) -> Repairs:
-    return Repairs(Deployment(world, {}, {}, SETTINGS), TENANT)
+    return Repairs(Deployment(world, {}, {}, SETTINGS, lambda: OPERATOR), TENANT)
 
 
 def add(repairs: Repairs, count: int) -> None:
