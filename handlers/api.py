@@ -15,6 +15,7 @@ from .bootstrap import work_settings, world
 from .jobs.lifecycle import control
 from .jobs.lifecycle.submit import Busy, TooMany
 from .jobs.lifecycle.waiting import wait_now
+from .jobs.storage.windows import RequestRate
 from .jobs.words.errors import Transient
 from .jobs.words.job import Job
 from .settings import CallerSettings
@@ -22,7 +23,7 @@ from .web.addresses import base_path, route_path
 from .web.caller import Callers, Scope
 from .web.create_job import Creation, OnConflict, SubjectBusy, no_room
 from .web.media import body_text
-from .web.problems import Problem, not_found, unavailable
+from .web.problems import Problem, not_found, throttled, unavailable
 from .web.query import Query
 from .web.responses import answer, not_modified, raw
 from .web.views import etag, is_job_id, job_view, look_again, matches
@@ -264,8 +265,20 @@ def callers() -> Callers:
     return Callers(CallerSettings.from_env(os.environ))
 
 
+@cache
+def request_rate() -> RequestRate | None:
+    """None: requests are not limited. Raises SettingsError."""
+    limit = work_settings().tenant_requests_per_second
+    return None if limit is None else RequestRate(_world(), limit)
+
+
 def _tenant(needs: Scope) -> str:
-    return callers().tenant(app.current_event.raw_event["requestContext"], needs)
+    tenant = callers().tenant(app.current_event.raw_event["requestContext"], needs)
+    rate = request_rate()
+    wait = None if rate is None else rate.wait_ms(tenant)
+    if wait is not None:
+        raise throttled(wait)
+    return tenant
 
 
 def _base() -> str:

@@ -140,6 +140,8 @@ class WorkSettings(Environment):
     effects: EffectSettings = EffectSettings()
     query: QuerySettings = QuerySettings()
     pace: PaceSettings = PaceSettings()
+    tenant_requests_per_second: int | None = Field(default=None, ge=1)
+    """Requests of one tenant that the API answers, on average over ten seconds; None: all."""
     operations: str | None = None
     """The importable package with the team's own operations."""
     bulk_slots: int = Field(default=2, ge=1, le=64)

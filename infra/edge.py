@@ -31,6 +31,8 @@ from .waf_statements import (
     declares_at_most,
     labelled,
     none_of,
+    per_address,
+    per_header,
 )
 
 COMMON: Final = "AWSManagedRulesCommonRuleSet"
@@ -50,6 +52,7 @@ TOO_LARGE: Final = "too_large"
 TOO_LARGE_HERE: Final = "too_large_here"
 REFUSED: Final = "refused"
 TOO_MANY: Final = "too_many_requests"
+TOO_MANY_OF_ONE: Final = "too_many_of_one"
 
 WINDOW: Final = 300
 """Seconds over which requests of one address are counted."""
@@ -68,6 +71,7 @@ class Edge(Construct):
     ) -> None:
         super().__init__(scope, id_)
         self._settings: Final = settings.waf
+        self._has_tokens: Final = settings.auth is not None
         self.metric_name: Final = f"{settings.stack_name}-Acl"
         self.acl: Final = waf.CfnWebACL(
             self,
@@ -145,7 +149,7 @@ class Edge(Construct):
             response = waf.CfnWebACL.CustomResponseProperty(
                 response_code=STATUS[answer].value,
                 custom_response_body_key=answer,
-                response_headers=_RETRY_AFTER if answer == TOO_MANY else None,
+                response_headers=_RETRY_AFTER if answer in SLOWED_DOWN else None,
             )
             action = waf.CfnWebACL.RuleActionProperty(
                 block=waf.CfnWebACL.BlockActionProperty(custom_response=response)
@@ -159,15 +163,14 @@ class Edge(Construct):
         )
 
     def _rate(self) -> list[_Rule]:
-        limit = self._settings.rate_limit
-        if limit is None:
-            return []
-        statement = Statement(
-            rate_based_statement=waf.CfnWebACL.RateBasedStatementProperty(
-                aggregate_key_type="IP", limit=limit, evaluation_window_sec=WINDOW
-            )
-        )
-        return [self._refusing("Rate", 0, statement, TOO_MANY)]
+        rules = []
+        if (limit := self._settings.rate_limit) is not None:
+            statement = per_address(limit, WINDOW)
+            rules.append(self._refusing("Rate", 0, statement, TOO_MANY))
+        if self._has_tokens and (limit := self._settings.token_rate_limit) is not None:
+            statement = per_header("authorization", limit, WINDOW)
+            rules.append(self._refusing("TokenRate", 1, statement, TOO_MANY_OF_ONE))
+        return rules
 
     def _log(self, settings: DeploySettings) -> None:
         # WAF accepts no other beginning of the name, so the group can't be left unnamed.
@@ -214,13 +217,18 @@ STATUS: Final = {
     TOO_LARGE_HERE: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     REFUSED: HTTPStatus.FORBIDDEN,
     TOO_MANY: HTTPStatus.TOO_MANY_REQUESTS,
+    TOO_MANY_OF_ONE: HTTPStatus.TOO_MANY_REQUESTS,
 }
+SLOWED_DOWN: Final = (TOO_MANY, TOO_MANY_OF_ONE)
+_CODE: Final = {TOO_LARGE_HERE: TOO_LARGE, TOO_MANY_OF_ONE: TOO_MANY}
+"""Of the answers whose code is another's."""
 _DETAIL: Final = {
     TOO_LARGE: f"the body has more than {MAX_BODY_BYTES} bytes, or no Content-Length; send more "
     "ids as a file, by POST /v1/uploads",
     TOO_LARGE_HERE: f"this route takes a body of at most {WAF_BODY_RULE} bytes",
     REFUSED: "the web firewall took the body of this request for an attack",
     TOO_MANY: "this address sent too many requests within five minutes",
+    TOO_MANY_OF_ONE: "too many requests with this token within five minutes",
 }
 
 
@@ -236,7 +244,7 @@ def _answers() -> dict[str, waf.CfnWebACL.CustomResponseBodyProperty]:
 
 def _problem(key: str, detail: str) -> dict[str, object]:
     status = STATUS[key]
-    code = TOO_LARGE if key == TOO_LARGE_HERE else key
+    code = _CODE.get(key, key)
     return {
         "type": f"urn:fairlane:problem:{code}",
         "title": TITLES[status],

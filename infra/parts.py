@@ -121,6 +121,8 @@ class ApiSettings(Part):
     throttle_rate: int = Field(default=500, gt=0)
     """Requests per second over all tenants: the account's protection, not a tenant's quota."""
     throttle_burst: int = Field(default=1000, gt=0)
+    tenant_requests_per_second: int | None = Field(default=100, ge=1)
+    """Requests of one tenant, on average over ten seconds; more are 429. None: no limit."""
     authorizer_cache: int = Field(default=60, ge=0, le=3600)
     """Seconds a token's verdict is kept, also after the token was revoked or has run out."""
     cloudwatch_role: bool = False
@@ -132,8 +134,12 @@ class WafSettings(Part):
     mode: Literal["off", "count", "block"] = "block"
     """``count`` refuses nothing and logs what it would have refused: for the first weeks in front
     of clients that exist already. ``off`` makes no web ACL."""
-    rate_limit: int | None = Field(default=10_000, ge=10)
-    """Requests of one IP address in five minutes; None: as many as it likes."""
+    rate_limit: int | None = Field(default=100_000, ge=10)
+    """Requests of one IP address in five minutes; None: as many as it likes. A backend may call
+    from one address for all its tenants."""
+    token_rate_limit: int | None = Field(default=10_000, ge=10)
+    """Requests with one token in five minutes, refused before they cost a function's time; None: as
+    many as it likes. Signed requests (``principals``) have no such token."""
     blocks_alarm: int = Field(default=100, ge=0)
     """More refused requests than this in each of five minutes raise an alarm."""
     inspect_kb: Literal[16, 32, 48, 64] = 16

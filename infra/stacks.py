@@ -206,6 +206,7 @@ def work_settings(
         effects=settings.effects.told,
         query=settings.query,
         pace=settings.pace,
+        tenant_requests_per_second=settings.api.tenant_requests_per_second,
         operations=None if own is None else own.package,
         bulk_slots=settings.bulk_lane.slots,
         bulk_poll_seconds=settings.bulk_lane.poll_seconds,

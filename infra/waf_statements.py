@@ -79,3 +79,27 @@ def any_of(*statements: Statement) -> Statement:
 
 def none_of(statement: Statement) -> Statement:
     return Statement(not_statement=waf.CfnWebACL.NotStatementProperty(statement=statement))
+
+
+def per_address(limit: int, window: int) -> Statement:
+    """More than ``limit`` requests of one address in ``window`` seconds."""
+    return Statement(
+        rate_based_statement=waf.CfnWebACL.RateBasedStatementProperty(
+            aggregate_key_type="IP", limit=limit, evaluation_window_sec=window
+        )
+    )
+
+
+def per_header(name: str, limit: int, window: int) -> Statement:
+    """The same of one value of a header. Requests without it are not counted."""
+    key = waf.CfnWebACL.RateBasedStatementCustomKeyProperty(
+        header=waf.CfnWebACL.RateLimitHeaderProperty(name=name, text_transformations=_AS_IT_IS)
+    )
+    return Statement(
+        rate_based_statement=waf.CfnWebACL.RateBasedStatementProperty(
+            aggregate_key_type="CUSTOM_KEYS",
+            custom_keys=[key],
+            limit=limit,
+            evaluation_window_sec=window,
+        )
+    )

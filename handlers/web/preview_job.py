@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..jobs.selection.preview import CHUNK_SECONDS, preview
 from ..jobs.selection.request import BadRequest, Name, checked, parse
-from ..jobs.selection.resolve import offer_upload
+from ..jobs.selection.resolve import TooManyUploads, offer_upload
+from ..jobs.words.timing import SECOND
 from ..jobs.words.upload import Format, UploadForm
-from .problems import refused
+from .problems import Problem, refused
 from .views import timestamp
 
 if TYPE_CHECKING:
@@ -67,13 +70,22 @@ def preview_view(world: World, tenant: str, accepted: Accepted) -> dict[str, Any
 
 
 def upload_view(world: World, tenant: str, body: str) -> dict[str, Any]:
-    """An address for one file. Raises Problem."""
+    """An address for one file. Raises Problem, Transient."""
     try:
         request = checked(UploadRequest, parse(body))
         form = UploadForm(**request.model_dump())
         offer = offer_upload(world, tenant, form)
     except BadRequest as error:
         raise refused(error) from error
+    except TooManyUploads as error:
+        raise Problem(
+            HTTPStatus.TOO_MANY_REQUESTS,
+            "too_many_uploads",
+            f"the tenant has got {error.limit} upload addresses in this window of "
+            f"{world.limits.upload_seconds} seconds, and may not have more",
+            retry_after=math.ceil(error.wait_ms / SECOND),
+            more={"limit": error.limit},
+        ) from error
     return {
         "upload_id": offer.upload_id,
         "url": offer.address.url,

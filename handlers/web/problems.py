@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -11,6 +12,7 @@ from aws_lambda_powertools.event_handler import Response
 
 from ..jobs.selection.request import BadRequest, TooLarge, Unprocessable
 from ..jobs.storage.transaction import Indeterminate
+from ..jobs.words.timing import SECOND
 from .titles import TITLES
 
 if TYPE_CHECKING:
@@ -88,6 +90,15 @@ def refused(error: BadRequest) -> Problem:
 
 def not_found(what: str) -> Problem:
     return Problem(HTTPStatus.NOT_FOUND, "not_found", what)
+
+
+def throttled(wait_ms: int) -> Problem:
+    return Problem(
+        HTTPStatus.TOO_MANY_REQUESTS,
+        "throttled",
+        "the tenant sends more requests than it may; nothing was done",
+        retry_after=math.ceil(wait_ms / SECOND),
+    )
 
 
 def unavailable(error: Transient) -> Problem:

@@ -29,6 +29,7 @@ Code = Literal[
     "not_possible",
     "too_many_jobs",
     "tenant_stopped",
+    "too_many_uploads",
     "in_progress",
     "too_large",
     "unprocessable",
@@ -331,7 +332,7 @@ class ProblemAnswer(BaseModel):
     limit: Count | None = Field(
         default=None,
         description="With too_many_jobs and tenant_stopped: how many active jobs the tenant may "
-        "have.",
+        "have. With too_many_uploads: how many upload addresses.",
     )
     scope: str | None = Field(
         default=None, description="With insufficient_scope: the scope that the token lacks."

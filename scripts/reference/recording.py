@@ -74,6 +74,7 @@ class _Settings:
 
     idempotency_table: str = ""
     limits: Limits = field(default_factory=Limits)
+    tenant_requests_per_second: int | None = None
 
 
 @dataclass(frozen=True)

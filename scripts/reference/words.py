@@ -121,6 +121,10 @@ PROBLEMS: Final = {
         "An operator has set a limit of the tenant to 0.",
         "Ask the operator; a repeated request is refused again.",
     ),
+    "too_many_uploads": (
+        "The tenant got `limit` upload addresses within their time.",
+        "Wait for `Retry-After`, or upload fewer and larger files.",
+    ),
     "in_progress": (
         "A request with the same Idempotency-Key is still being answered.",
         "Send it again after `Retry-After`.",

@@ -282,7 +282,7 @@ def forget(*, everything: bool) -> None:
     if everything:
         for cached in (
             *(bootstrap.work_settings, bootstrap.world, small_lane.dwells),
-            *(idempotency._layer, api.callers),
+            *(idempotency._layer, api.callers, api.request_rate),
         ):
             cached.cache_clear()
 

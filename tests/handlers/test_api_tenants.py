@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from handlers.aws.runtime import SystemRuntime
 from handlers.jobs.transitions.quotas import set_most_active, set_slots
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
-from tests.handlers.deployment import TENANT, Deployment, deployed
+from tests.handlers.deployment import TENANT, Answer, Deployment, deployed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,3 +107,38 @@ def test_lanes_show_a_limit_of_ones_own(tight: Deployment) -> None:
         return {lane["lane"]: lane["yours"]["limit"] for lane in lanes}["small"]
 
     assert (limit(TENANT), limit("other")) == (7, 1)
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployment]:
+    """A deployment that answers ten requests of a tenant in ten seconds, and gives two uploads."""
+    monkeypatch.setenv("FAIRLANE_TENANT_REQUESTS_PER_SECOND", "1")
+    now = SystemRuntime().now()
+    monkeypatch.setattr(SystemRuntime, "now", lambda _: now)  # no window ends within a test
+    with deployed(monkeypatch, limits=Limits(max_uploads_per_tenant=2)) as stack:
+        yield stack
+
+
+def test_c106_a_tenant_sends_so_many_requests_and_is_told_when_to_come_back(
+    hurried: Deployment,
+) -> None:
+    answers = [hurried.call("GET", "/v1/jobs") for _ in range(12)]
+    assert [answer.status for answer in answers] == [200] * 10 + [429] * 2
+    refused = answers[-1]
+    assert refused.body["code"] == "throttled"
+    assert 0 < int(refused.headers["retry-after"]) <= 10
+    assert hurried.create(["a"]).status == 429
+    assert hurried.call("GET", "/v1/jobs", tenant="other").status == 200
+
+
+def test_c106_a_tenant_has_so_many_upload_addresses(hurried: Deployment) -> None:
+    def upload(tenant: str = TENANT) -> Answer:
+        return hurried.call("POST", "/v1/uploads", {"format": "jsonl"}, tenant=tenant)
+
+    before = hurried.everything()
+    assert [upload().status for _ in range(3)] == [201, 201, 429]
+    refused = upload()
+    assert (refused.body["code"], refused.body["limit"]) == ("too_many_uploads", 2)
+    assert 0 < int(refused.headers["retry-after"]) <= 3600
+    assert upload("other").status == 201
+    assert hurried.everything()["objects"] == before["objects"]

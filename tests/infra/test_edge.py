@@ -252,8 +252,25 @@ def test_every_refusal_tells_why(stack: Synthesised) -> None:
 
 def test_an_address_is_slowed_down(stack: Synthesised) -> None:
     acl = acl_of(stack)
-    assert judge(acl, Request("GET", JOBS[0], rate=10_001)).status == 429
-    assert judge(acl, Request("GET", JOBS[0], rate=10_000)).status == 200
+    assert judge(acl, Request("GET", JOBS[0], rate=100_001)).status == 429
+    assert judge(acl, Request("GET", JOBS[0], rate=100_000)).status == 200
+
+
+def test_c106_a_token_is_slowed_down_long_before_its_address(stack: Synthesised) -> None:
+    acl = acl_of(stack)
+
+    def asked(rate: int, **headers: str) -> Verdict:
+        return judge(acl, Request("GET", JOBS[0], headers=headers, rate=rate, token_rate=rate))
+
+    assert asked(10_000, authorization="Bearer a").status == 200
+    refused = asked(10_001, authorization="Bearer a")
+    assert (refused.rule, refused.status) == ("TokenRate", 429)
+    assert asked(10_001).status == 200
+    for one in acl["Rules"]:
+        custom = one.get("Action", {}).get("Block", {}).get("CustomResponse", {})
+        if custom.get("ResponseCode") == 429:
+            [header] = custom["ResponseHeaders"]
+            assert (header["Name"], int(header["Value"])) == ("Retry-After", 300)
 
 
 def test_it_is_in_front_of_the_stage_and_logs_what_it_refuses(stack: Synthesised) -> None:

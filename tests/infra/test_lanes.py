@@ -143,7 +143,7 @@ def test_some_of_the_small_lane_is_warm_in_production_and_none_elsewhere(
     assert not dev.of("Lambda::Alias")
 
 
-def test_no_function_can_starve_another(stack: Synthesised) -> None:
+def test_c106_no_function_can_starve_another(stack: Synthesised) -> None:
     reserved = {
         function["Handler"].split(".")[1]: function["ReservedConcurrentExecutions"]
         for function in stack.of("Lambda::Function").values()

@@ -28,6 +28,8 @@ class Request:
     """Names in lower case."""
     rate: int = 1
     """Requests of its address in the window."""
+    token_rate: int = 1
+    """Requests with its token in the window."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,15 @@ class _Judgement:
 
     # --- statements ---------------------------------------------------------------------------
 
+    def _rate(self, content: Mapping[str, Any]) -> int:
+        """The requests that share the statement's key with this one; none without the key."""
+        if content["AggregateKeyType"] == "IP":
+            return self.request.rate
+        assert content["AggregateKeyType"] == "CUSTOM_KEYS"
+        [key] = content["CustomKeys"]
+        assert key["Header"]["Name"] == "authorization"
+        return self.request.token_rate if "authorization" in self.request.headers else 0
+
     def _holds(self, statement: Mapping[str, Any]) -> bool:
         [(kind, content)] = statement.items()
         match kind:
@@ -182,8 +193,7 @@ class _Judgement:
                 assert content["Scope"] == "LABEL"
                 return str(content["Key"]) in self.labels
             case "RateBasedStatement":
-                assert content["AggregateKeyType"] == "IP"
-                return self.request.rate > int(content["Limit"])
+                return self._rate(content) > int(content["Limit"])
             case "ByteMatchStatement":
                 sought = content["SearchString"].encode()
                 return self._matches(

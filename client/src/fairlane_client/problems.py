@@ -91,7 +91,7 @@ class ApiProblem(ClientError):
 
     @property
     def limit(self) -> int | None:
-        """Of ``too_many_jobs`` and ``tenant_stopped``: the tenant's."""
+        """Of ``too_many_jobs``, ``tenant_stopped`` and ``too_many_uploads``: the tenant's."""
         limit = self.body.get("limit")
         return limit if isinstance(limit, int) else None
 
@@ -179,6 +179,12 @@ class TenantStopped(ApiProblem):
     codes = ("tenant_stopped",)
 
 
+class TooManyUploads(ApiProblem):
+    """The tenant has as many upload addresses as it may: ``limit``."""
+
+    codes = ("too_many_uploads",)
+
+
 class InProgress(ApiProblem):
     """A request with the same Idempotency-Key is still being answered."""
 
@@ -226,7 +232,7 @@ class Unsettled(ApiProblem):
 
 
 class Throttled(ApiProblem):
-    """Too many requests; this one did not reach Fairlane."""
+    """Too many requests, of the tenant or of all; this one did nothing."""
 
     codes = ("throttled", "too_many_requests")
 

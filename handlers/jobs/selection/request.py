@@ -9,7 +9,13 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ..words.errors import FairlaneError
-from ..words.exact_json import NotJson, RepeatedName, exact_json, exact_loads
+from ..words.exact_json import (
+    NotJson,
+    RepeatedName,
+    exact_json,
+    exact_loads,
+    longer_than,
+)
 from ..words.filters import Filter
 from ..words.limits import MAX_ID_BYTES, MAX_PARAMS_BYTES, MAX_QUERY_BYTES, MAX_SUBJECT_BYTES
 from ..words.operation import Operations
@@ -209,11 +215,8 @@ def _check_sizes(content: Mapping[str, Any], max_ids: int) -> None:
             f"the request names {len(listed)} ids, at most {max_ids} are allowed; {UPLOAD_INSTEAD}",
         )
     params = content.get("params")
-    size = len(exact_json(params)) if isinstance(params, dict) else 0
-    if size > MAX_PARAMS_BYTES:
-        raise TooLarge(
-            "params", f"has {size} bytes as JSON, at most {MAX_PARAMS_BYTES} are allowed"
-        )
+    if isinstance(params, dict) and longer_than(params, MAX_PARAMS_BYTES):
+        raise TooLarge("params", f"has more bytes as JSON than the {MAX_PARAMS_BYTES} allowed")
 
 
 def _check_query_size(query: Filter | None) -> None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
 from ..storage.transaction import retry_transient
+from ..storage.windows import count_in_window
 from ..words.exact_json import exact_loads
 from ..words.job import Lane, Traversal
+from ..words.timing import ms
 from ..words.upload import Format, Upload, UploadForm
 from .bounded_look import few_by_query, few_in_upload
 from .request import Unprocessable
@@ -94,10 +96,25 @@ class Offer:
     seconds: int
 
 
+@dataclass(frozen=True)
+class TooManyUploads(Exception):
+    """The tenant was given as many addresses as it may have at once."""
+
+    limit: int
+    wait_ms: int
+    """Until it may have more."""
+
+
 def offer_upload(world: World, tenant: str, form: UploadForm) -> Offer:
-    """An address for one file of the tenant. Raises Unprocessable where none are taken."""
+    """An address for one file of the tenant. Raises Unprocessable where none are taken,
+    TooManyUploads, Transient."""
     if world.uploads is None:
         raise Unprocessable("", "this deployment takes no uploads")
+    most = world.limits.max_uploads_per_tenant
+    window = ms(world.limits.upload_seconds)
+    wait = count_in_window(world, "UPLOADS", tenant, limit=most, window=window)
+    if wait is not None:
+        raise TooManyUploads(most, wait)
     upload_id = (world.runtime.token() + world.runtime.token())[:32]
     seconds = world.limits.upload_seconds
     address = world.uploads.address(_name(tenant, upload_id), _notes(form), seconds=seconds)

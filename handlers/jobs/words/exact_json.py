@@ -90,6 +90,33 @@ def exact_json(value: object) -> str:
             raise TypeError(f"no exact JSON for {type(value).__name__}")
 
 
+def longer_than(value: object, limit: int) -> bool:
+    """Whether ``exact_json(value)`` has more than ``limit`` characters. Reads no more of the value
+    than that takes: writing it all down can take seconds."""
+    size, left = 0, [value]
+    while left:
+        part = left.pop()
+        match part:
+            case Mapping():
+                size += len("{}") + max(0, len(part) - 1)
+                for name, inner in part.items():
+                    size += len(json.dumps(str(name))) + len(":")
+                    if size > limit:
+                        return True
+                    left.append(inner)
+            case Sequence() if not isinstance(part, str):
+                # Each part has a character at least.
+                size += len("[]") + max(0, len(part) - 1)
+                if size + len(part) > limit:
+                    return True
+                left.extend(part)
+            case _:
+                size += len(exact_json(part))
+        if size > limit:
+            return True
+    return False
+
+
 @cache
 def _decoder(
     parse_int: Callable[[str], Any] | None,

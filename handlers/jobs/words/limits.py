@@ -188,6 +188,9 @@ class Limits(BaseModel):
     """The same file once it is decompressed."""
     upload_seconds: int = Field(default=3600, ge=60, le=7 * 86_400)
     """How long an upload address can be used."""
+    max_uploads_per_tenant: int = Field(default=1000, ge=1)
+    """Upload addresses that a tenant is given in ``upload_seconds``: with the largest file, the
+    bytes that it can have stored without a job."""
     tenant_slots_small: int = Field(default=50, ge=1)
     tenant_slots_bulk: int = Field(default=2, ge=1)
     """Messages one tenant may have in a lane's queue; its other jobs are held in their order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +17,7 @@ from handlers.jobs.words.exact_json import (
     RepeatedName,
     exact_json,
     exact_loads,
+    longer_than,
 )
 
 
@@ -112,3 +114,33 @@ def test_c84_a_repeated_name_is_refused_with_its_path(text: str, path: tuple[str
     with pytest.raises(RepeatedName) as caught:
         exact_loads(text)
     assert caught.value.path == path
+
+
+@given(JSON, st.integers(0, 60))
+def test_c106_the_size_is_judged_as_it_would_be_written(value: object, limit: int) -> None:
+    assert longer_than(value, limit) == (len(exact_json(value)) > limit)
+
+
+class Endless(Mapping[str, object]):
+    """An object that has more names than anybody may read."""
+
+    def __init__(self) -> None:
+        self.read = 0
+
+    def __getitem__(self, name: str) -> object:
+        return 1
+
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Iterator[str]:
+        while self.read < 1_000_000:
+            self.read += 1
+            yield f"n{self.read}"
+
+
+def test_c106_no_more_is_read_than_the_limit_takes() -> None:
+    endless = Endless()
+    assert longer_than({"a": endless}, 64 * 1024)
+    assert endless.read < 64 * 1024 / len('"n":1')
+    assert longer_than({"a": [[1] * 1_000_000]}, 64 * 1024)
