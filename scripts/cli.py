@@ -38,6 +38,11 @@ OPERATORS: Final = (
         "List, redrive and set aside dead letters, each with the state of its job.",
     ),
     Command(
+        "doctor",
+        "scripts.commands.doctor:doctor",
+        "Say what is wrong with a stack. Exit status 1: something is wrong; 2: trouble.",
+    ),
+    Command(
         "drift",
         "scripts.commands.drift:drift",
         "Compare the record table with the search index. Exit status 1: they differ; 2: trouble.",

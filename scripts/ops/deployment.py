@@ -21,6 +21,7 @@ from scripts.local.errors import LocalError
 
 if TYPE_CHECKING:
     from handlers.jobs.words.ports import LaneQueue, World
+    from scripts.local.stack import LocalStack
 
 # Recovery has every setting that a tool needs, and there is one of it.
 FUNCTION_PART: Final = "RecoveryFunction"
@@ -43,7 +44,7 @@ def deployment(stack: str | None, local: str) -> Deployment:
     The environment is this deployment's afterwards: what makes clients of its own, later, makes
     them for it. Raises LocalError, saying what could not be read."""
     if stack is None:
-        stack = _attached(local)
+        stack = attached(local).deployed.stack
     try:
         return _read(stack)
     except (BotoCoreError, ClientError, FairlaneError) as error:
@@ -54,8 +55,9 @@ def deployment(stack: str | None, local: str) -> Deployment:
         ) from error
 
 
-def _attached(name: str) -> str:
-    """The local stack of that name, for every AWS client that is made from here on."""
+def attached(name: str) -> LocalStack:
+    """The local stack of that name, for every AWS client that is made from here on. Raises
+    LocalError."""
     try:
         from scripts.local.stack import LocalStack  # noqa: PLC0415  its parts are an extra
     except ModuleNotFoundError as error:
@@ -63,16 +65,20 @@ def _attached(name: str) -> str:
             "no stack is named: set --stack (a local stack needs `fairlane[local]`: "
             f"{error.name} is not installed)"
         ) from error
-    attached = LocalStack(name).attach()
-    os.environ.update(attached.credentials)
-    os.environ.update(attached.addresses)
-    return attached.deployed.stack
+    found = LocalStack(name).attach()
+    os.environ.update(found.credentials)
+    os.environ.update(found.addresses)
+    return found
+
+
+def outputs_of(stack: str) -> Mapping[str, str]:
+    """The outputs of a CloudFormation stack. Raises ClientError, BotoCoreError."""
+    [described] = boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+    return {each["OutputKey"]: each["OutputValue"] for each in described.get("Outputs", [])}
 
 
 def _read(stack: str) -> Deployment:
-    cloudformation = boto3.client("cloudformation")
-    [described] = cloudformation.describe_stacks(StackName=stack)["Stacks"]
-    outputs = {each["OutputKey"]: each["OutputValue"] for each in described.get("Outputs", [])}
+    outputs = outputs_of(stack)
     settings, world = world_of(_environment(stack))
     world = with_all_shards(world)
     sqs = boto3.client("sqs")
