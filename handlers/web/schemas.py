@@ -96,8 +96,9 @@ class Wait(BaseModel):
     )
     expected_start: datetime | None = Field(
         default=None,
-        description="When the job should go on, where that is known: with retry, dependency_down "
-        "and worker_lost.",
+        description="When the job should go on: a promise with retry and dependency_down, else "
+        "an estimate, with tenant_limit and lane_busy from the starts of the tenant's jobs in the "
+        "last hour. Left out where too little is known.",
     )
 
 

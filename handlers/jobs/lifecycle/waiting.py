@@ -4,19 +4,24 @@ when it should start."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..storage import control_table
 from ..storage.control_table import read_lease
 from ..storage.transaction import retry_transient
 from ..transitions.quotas import MAX_PLACE, lane_use, place_in_line
 from ..words.job import Job, Waiting
+from ..words.next_start import next_start
 from ..words.states import State
 from ..words.timing import ms
 from ..words.writes import Index
 
 if TYPE_CHECKING:
     from ..words.ports import World
+    from ..words.writes import Found
+
+LOOKED_AT: Final = 50
+"""Jobs of the tenant that an estimate looks at: the newest."""
 
 
 @dataclass(frozen=True)
@@ -42,19 +47,66 @@ def wait_of(job: Job) -> Wait | None:
 
 
 def wait_now(world: World, job: Job) -> Wait | None:
-    """The same with what other items tell, at the price of one or two reads. Raises Transient,
+    """The same with what other items tell, at the price of up to three reads. Raises Transient,
     Undecodable."""
     wait = wait_of(job)
     if job.held and wait is not None:
         stopped = lane_use(world, job.tenant, job.lane).limit == 0
         reason = Waiting.TENANT_STOPPED if stopped else wait.reason
-        return replace(wait, reason=reason, ahead=place_in_line(world, job) - 1)
+        ahead = place_in_line(world, job) - 1
+        expected = None if stopped else expected_start(world, job, ahead)
+        return replace(wait, reason=reason, ahead=ahead, expected_start=expected)
     if job.state is State.QUEUED and job.waits_for_slot and wait is not None:
-        return replace(wait, ahead=ahead_in_lane(world, job))
+        expected = wait.expected_start or expected_start(world, job)
+        return replace(wait, ahead=ahead_in_lane(world, job), expected_start=expected)
     if job.state is State.RUNNING:
         beside = None if wait is None or wait.reason is Waiting.WORKER_LOST else wait
         return _lost_worker(world, job) or beside
     return wait
+
+
+def expected_start(world: World, job: Job, ahead: int | None = None) -> int | None:
+    """When a job should start that no worker has begun: an estimate from the starts of its
+    tenant's newest jobs in the lane. ahead: the tenant's jobs before it; None: counted among those.
+    One read. Raises Transient."""
+    if job.started_at is not None:
+        return None
+    page = retry_transient(
+        world,
+        lambda: world.store.query(
+            Index.BY_TENANT,
+            control_table.tenant_partition(job.tenant),
+            descending=True,
+            limit=LOOKED_AT,
+        ),
+    )
+    same = [each for each in map(_neighbour, page.found) if each.lane == job.lane]
+    if ahead is None:
+        since = control_table.waiting_place(job)
+        ahead = sum(each.place is not None and each.place < since for each in same)
+    starts = [each.started_at for each in same if each.started_at is not None]
+    return next_start(world.runtime.now(), starts, ahead)
+
+
+@dataclass(frozen=True)
+class _Neighbour:
+    """What an estimate needs of another job. Its item may be undecodable, so no more is read."""
+
+    lane: str
+    started_at: int | None
+    place: str | None
+    """Its place in the lane's line; None when it is not in it."""
+
+
+def _neighbour(found: Found) -> _Neighbour:
+    item = found.item
+    started_at, place = item.get("started_at"), item.get(Index.HELD.sk)
+    in_line = str(item.get(Index.HELD.pk, "")).startswith("#")
+    return _Neighbour(
+        lane=str(item.get("lane")),
+        started_at=started_at if isinstance(started_at, int) else None,
+        place=str(place) if in_line else None,
+    )
 
 
 def ahead_in_lane(world: World, job: Job) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -113,3 +114,56 @@ def test_a_job_of_an_older_version_waits_since_its_creation(world: MemoryWorld) 
     wait = wait_of(job)
     assert wait == Wait(Waiting.LANE_BUSY, job.created_at)
     assert replace(wait, since=0) != wait
+
+
+# --- the expected start -----------------------------------------------------------------------
+
+TAKES = 10 * SECOND
+LINE = 8
+
+
+def line_of(world: MemoryWorld) -> list[Job]:
+    """Jobs of one tenant, of which each takes ten seconds of the one slot there is."""
+    ids = fill(world, 2)
+    read = world.records.read
+
+    def slowly(*args: Any) -> Any:
+        world.runtime.sleep(TAKES)
+        return read(*args)
+
+    world.records.read = slowly  # type: ignore[method-assign,assignment]
+    jobs = []
+    for number in range(LINE):
+        jobs.append(new_job(world, ids, f"s{number}"))
+        world.runtime.sleep(1)
+    return jobs
+
+
+@pytest.mark.parametrize("lane", list(Lane))
+def test_a_job_in_line_is_expected_when_it_starts(lane: Lane) -> None:
+    """Small jobs are held by their tenant's limit here, bulk jobs wait for the lane."""
+    limits = ONE_SLOT if lane is Lane.SMALL else Limits(small_max_items=1, tenant_slots_bulk=LINE)
+    world = memory_world(limits=limits)
+    jobs = line_of(world)
+    for _ in range(3):
+        run_next(world, lane)
+    waiting = [now(world, job) for job in jobs if now(world, job).state is State.QUEUED]
+    assert len(waiting) == LINE - 3
+    asked_at = world.runtime.now()
+    # A small job that is not held starts at once.
+    in_line = waiting if lane is Lane.BULK else waiting[1:]
+    expected = {job.id: waits(world, job).expected_start for job in in_line}
+    for job in waiting:
+        run_next(world, lane)
+        started = now(world, job).started_at
+        assert started is not None
+        if job in in_line:
+            guess = expected[job.id]
+            assert guess is not None
+            assert abs(guess - started) <= max(TAKES, 0.3 * (started - asked_at))
+
+
+def test_nothing_is_expected_of_a_tenant_without_a_history(world: MemoryWorld) -> None:
+    ids = fill(world, 2)
+    jobs = [new_job(world, ids, f"s{n}") for n in range(3)]
+    assert [waits(world, job).expected_start for job in jobs] == [None] * 3
