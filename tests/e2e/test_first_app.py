@@ -61,7 +61,7 @@ def test_a_job_of_ones_own_is_done_on_a_local_stack(team: Installed, shop: Path)
         said = team.shell(RUN, cwd=shop)
     finally:
         team.run("fairlane", "local", "down", cwd=shop)
-    assert "SUCCEEDED: 2 of 3 records changed, 1 failed" in said
+    assert "SUCCEEDED: 2 of 2 records changed" in said
     kept = (shop / ".fairlane" / "local" / "default.records.jsonl").read_text(encoding="utf-8")
     prices = {each["id"]: each.get("price") for each in map(json.loads, kept.splitlines())}
     assert prices == {"a-1": 10.25, "a-2": 7.69, "a-3": None}
