@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 from aws_cdk import aws_apigateway as apigateway
 
 from handlers.jobs.words.limits import MAX_BODY_BYTES
-from handlers.web.caller import CHALLENGE
-from handlers.web.titles import TITLES
+from handlers.web.titles import CHALLENGE, TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from .problems import Problem
+from .titles import CHALLENGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 
 SESSION: Final = re.compile(r"arn:([a-z-]+):sts::([0-9]{12}):assumed-role/([^/]+)/.+")
 ROLE: Final = re.compile(r"arn:([a-z-]+):iam::([0-9]{12}):role/(?:.*/)?([^/]+)")
-
-
-CHALLENGE: Final = 'Bearer realm="fairlane"'
-"""The WWW-Authenticate of an answer to a request without a token (RFC 6750)."""
 
 
 class Scope(StrEnum):

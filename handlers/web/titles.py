@@ -1,4 +1,5 @@
-"""What the statuses of answers are called: the names of RFC 9110 (429: RFC 6585).
+"""What the statuses of answers are called: the names of RFC 9110 (429: RFC 6585), and the words
+that go with a 401.
 
 ``HTTPStatus.phrase`` is not asked: its words are those of the interpreter's version, and what is
 committed, deployed and served is the same with every one.
@@ -35,3 +36,6 @@ TITLES: Final[Mapping[HTTPStatus, str]] = MappingProxyType(
     }
 )
 """Of every status that an answer can have; a test holds it against the code."""
+
+CHALLENGE: Final = 'Bearer realm="fairlane"'
+"""The WWW-Authenticate of an answer to a request without a token (RFC 6750)."""
