@@ -3,6 +3,7 @@ the verified token."""
 
 from __future__ import annotations
 
+import json
 import os
 from functools import cache
 from http import HTTPStatus
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from .jobs.words.ports import World
 
     Next = Callable[[APIGatewayRestResolver], Response[str]]
-    Act = Callable[[World, str, str], Answer]
+    Act = Callable[[World, str, str, str], Answer]
 
 SERVICE: Final = "api"
 
@@ -59,7 +60,7 @@ app.use([_no_other_paths])
 @app.post("/v1/jobs")
 def create_job() -> Response[str]:
     tenant, query = _tenant(Scope.WRITE), _query("validate_only", "on_conflict")
-    creation = Creation(_world(), work_settings().idempotency_table, _base())
+    creation = Creation(_world(), work_settings().idempotency_table, _base(), _by())
     if query.flag("validate_only"):
         from .web.preview_job import preview_view  # noqa: PLC0415
 
@@ -161,7 +162,8 @@ def list_operations() -> Response[str]:
 
     _tenant(Scope.READ)
     _query()
-    return answer(HTTPStatus.OK, operations_view(_world()), _request_id())
+    # The schemas of parameters may hold floats, as their authors wrote them.
+    return raw(HTTPStatus.OK, json.dumps(operations_view(_world())), _request_id())
 
 
 @app.get("/v1/lanes")
@@ -192,6 +194,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         request_id=_request_id(),
         method=event.get("httpMethod"),
         path=event.get("path"),
+        principal=callers().principal(event["requestContext"]),
         status=answered["statusCode"],
         ms=_world().runtime.now() - started,
     )
@@ -216,7 +219,7 @@ def _controlled(act: Act, job_id: str) -> Response[str]:
 def _done(act: Act, tenant: str, job_id: str) -> Response[str]:
     if not is_job_id(job_id):
         raise _no_job()
-    done = act(_world(), tenant, job_id)
+    done = act(_world(), tenant, job_id, _by())
     match done:
         case Job():
             return _shown(HTTPStatus.ACCEPTED, done)
@@ -279,6 +282,10 @@ def _tenant(needs: Scope) -> str:
     if wait is not None:
         raise throttled(wait)
     return tenant
+
+
+def _by() -> str:
+    return callers().principal(app.current_event.raw_event["requestContext"])
 
 
 def _base() -> str:

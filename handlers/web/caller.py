@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..settings import CallerSettings
 
+MAX_PRINCIPAL: Final = 256
 SESSION: Final = re.compile(r"arn:([a-z-]+):sts::([0-9]{12}):assumed-role/([^/]+)/.+")
 ROLE: Final = re.compile(r"arn:([a-z-]+):iam::([0-9]{12}):role/(?:.*/)?([^/]+)")
 
@@ -44,6 +45,16 @@ class Callers:
         if self.settings.caller_enforce_scopes:
             _check(authorizer.get("scopes"), needs)
         return tenant
+
+    def principal(self, context: Mapping[str, Any]) -> str:
+        """Who calls, as verified: the token's subject, or the ARN of the signer. Empty when the
+        request has none; at most ``MAX_PRINCIPAL`` characters."""
+        if self.settings.caller_auth == "iam":
+            who = (context.get("identity") or {}).get("userArn")
+        else:
+            who = (context.get("authorizer") or {}).get("principalId")
+        text = who if isinstance(who, str) else ""
+        return text.encode("utf-8", "replace").decode()[:MAX_PRINCIPAL]
 
     def _signer(self, identity: Mapping[str, Any]) -> str:
         caller = identity.get("userArn")

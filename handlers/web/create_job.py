@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..jobs.lifecycle.control import find
 from ..jobs.lifecycle.submit import Busy, TooMany, submit
 from ..jobs.selection.request import UPLOAD_INSTEAD, BadRequest, accept, parse
-from ..jobs.words.exact_json import exact_json
+from ..jobs.words.exact_json import exact_json, exact_loads
 from ..jobs.words.limits import MAX_BODY_BYTES, body_bytes
 from ..jobs.words.text_rules import text_problem
 from .addresses import location
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 MAX_KEY_BYTES: Final = 256
 ROOM_RETRY: Final = 5
 """Seconds until a tenant with too many jobs may have room for one."""
+TEXT: Final = "text"
+"""The name of a remembered answer's JSON."""
 Answer = dict[str, Any]
 
 
@@ -100,6 +102,8 @@ class Creation:
     idempotency_table: str
     base: str
     """Where the API is for the client, see ``addresses``."""
+    by: str
+    """The verified caller."""
 
     def create(
         self,
@@ -149,7 +153,9 @@ class Creation:
 
     def _submit(self, tenant: str, accepted: Accepted, idempotency: str | None) -> Made:
         try:
-            outcome = submit(self.world, tenant, accepted, idempotency=idempotency)
+            outcome = submit(
+                self.world, tenant, accepted, idempotency=idempotency, created_by=self.by
+            )
         except BadRequest as error:
             raise refused(error) from error
         if isinstance(outcome, Busy):
@@ -172,9 +178,12 @@ class Creation:
 
         def make() -> Answer:
             made.append(self._submit(tenant, accepted, _hash(identity + request)))
-            return made[-1].view
+            # As text: what remembers answers would make other numbers of a Decimal.
+            return {TEXT: exact_json(made[-1].view)}
 
-        view = idempotency.run(self.idempotency_table, identity, request, context, make)
+        remembered = idempotency.run(self.idempotency_table, identity, request, context, make)
+        # Answers that an older version gave are remembered as they were.
+        view = exact_loads(remembered[TEXT]) if TEXT in remembered else remembered
         # The first request may have come by another address.
         view = {**view, "url": location(view["id"], self.base)}
         return Made(view, replayed=not made or made[-1].replayed)

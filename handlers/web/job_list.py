@@ -101,7 +101,7 @@ def jobs_page(world: World, tenant: str, query: Query, base: str) -> dict[str, o
                 return {"jobs": jobs}
             job = _readable(world, tenant, found)
             if job is not None and wants.shows(job):
-                jobs.append(job_view(job, world.runtime.now(), base=base))
+                jobs.append(job_view(job, world.runtime.now(), base=base, whole=False))
             if len(jobs) == limit:
                 return {"jobs": jobs, "next": token(list_, [str(found.item[Index.BY_TENANT.sk])])}
         if page.next is None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools.event_handler import Response
+
+from ..jobs.words.exact_json import exact_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +21,8 @@ def answer(
     request_id: str,
     headers: Mapping[str, str] | None = None,
 ) -> Response[str]:
-    return raw(status, json.dumps(body, separators=(",", ":")), request_id, headers)
+    """body: its numbers are int or Decimal."""
+    return raw(status, exact_json(body), request_id, headers)
 
 
 def raw(

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from ..jobs.words.ports import World
 
 
-def in_time(remaining_ms: Callable[[], int]) -> Callable[[World, str, str], Answer]:
+def in_time(remaining_ms: Callable[[], int]) -> Callable[[World, str, str, str], Answer]:
     """``retry_failed`` for a request. What it returns raises Problem, Transient."""
 
-    def act(world: World, tenant: str, job_id: str) -> Answer:
+    def act(world: World, tenant: str, job_id: str, by: str) -> Answer:
         try:
-            return retry_failed(world, tenant, job_id, lambda: remaining_ms() < RESERVE_MS)
+            return retry_failed(world, tenant, job_id, lambda: remaining_ms() < RESERVE_MS, by)
         except Unfinished as error:
             raise Problem(
                 HTTPStatus.UNPROCESSABLE_ENTITY,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from ..jobs.results.report import ReportFormat
-from ..jobs.words.job import EndReason, Lane, Traversal, Waiting
+from ..jobs.words.job import EndReason, Lane, Traversal, Verb, Waiting
 from ..jobs.words.pace import PacedBy
 from ..jobs.words.states import State
 from .item_results import ReportOf
@@ -102,6 +102,39 @@ class Wait(BaseModel):
     )
 
 
+class Request(BaseModel):
+    """What the job was asked to do, as far as its other fields do not tell."""
+
+    params: dict[str, Any] = Field(description="The operation's parameters.")
+    ids: list[str] | None = Field(
+        default=None, description="The ids of the request, when there are at most 100."
+    )
+    upload_id: str | None = Field(default=None, description="The file with the ids.")
+    query: dict[str, Any] | None = Field(
+        default=None, description="The filter that selects the records, as in ``JobRequest``."
+    )
+    tolerated_failure_percent: Annotated[int, Field(ge=0, le=100)]
+    stop_when_hopeless: bool
+    notify: NotifyAnswer | None = None
+
+
+class NotifyAnswer(BaseModel):
+    """Where the events of the job are sent; the address is shown without its query."""
+
+    url: str
+
+
+class HistoryEntry(BaseModel):
+    """A request that changed the job."""
+
+    verb: Verb
+    at: datetime
+    by: str | None = Field(
+        default=None,
+        description="The verified caller, or ``operator`` for an operator's command.",
+    )
+
+
 class JobAnswer(BaseModel):
     """A job. A field without a value is left out."""
 
@@ -166,6 +199,17 @@ class JobAnswer(BaseModel):
     )
     retried_by: JobId | None = Field(
         default=None, description="The job that tries this one's failed records again."
+    )
+    created_by: str | None = Field(
+        default=None,
+        description="The verified caller that created the job: the subject of its token, or its "
+        "ARN. Left out for jobs of older versions.",
+    )
+    request: Request | None = Field(default=None, description="A list of jobs leaves it out.")
+    history: list[HistoryEntry] | None = Field(
+        default=None,
+        description="The newest 50 requests that changed the job, oldest first. A list of jobs "
+        "leaves it out.",
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from ..jobs.lifecycle.waiting import Wait, wait_of
+from ..jobs.words.exact_json import exact_json, exact_loads
 from ..jobs.words.states import State
 from ..jobs.words.timing import SECOND
 from .addresses import location
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from ..jobs.words.job import Job
 
+SHOWN_IDS: Final = 100
+"""Ids of a request that an answer repeats; of more, it has the count."""
 LONGEST_WAIT: Final = 30
 HELD_WAIT: Final = 5
 """Seconds."""
@@ -30,11 +33,15 @@ def is_job_id(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and _JOB_ID.fullmatch(value) is not None
 
 
-def job_view(job: Job, now: int, wait: Wait | None = None, *, base: str = "") -> dict[str, Any]:
+def job_view(
+    job: Job, now: int, wait: Wait | None = None, *, base: str = "", whole: bool = True
+) -> dict[str, Any]:
     """A JSON object; absent values are left out. Times are UTC, ISO 8601 with milliseconds.
 
     now: epoch ms; what the rate and the remaining time are as of. wait: why the job waits, when
     more is known than its item tells. base: where the API is for the client, see ``addresses``.
+    whole: with what was asked and by whom, which a list has no room for. Numbers are int or
+    Decimal.
     """
     wait = wait or wait_of(job)
     view = {
@@ -69,8 +76,45 @@ def job_view(job: Job, now: int, wait: Wait | None = None, *, base: str = "") ->
         "labels": dict(job.labels) or None,
         "retry_of": job.retry_of,
         "retried_by": job.retried_by,
+        "created_by": job.created_by or None,
+        "request": request_view(job) if whole else None,
+        "history": history(job) if whole else None,
     }
     return {name: value for name, value in view.items() if value is not None}
+
+
+def request_view(job: Job) -> dict[str, Any]:
+    """What the job was asked to do. Records that were named otherwise than by a few ids or a query
+    are named by their upload, or counted only."""
+    parts = {
+        "params": exact_loads(job.params) if job.params else {},
+        "ids": _few_ids(job),
+        "upload_id": None if job.upload is None else job.upload.name.rsplit("/", 1)[-1],
+        "query": None if job.query is None else exact_loads(job.query),
+        "tolerated_failure_percent": job.tolerated_failure_percent,
+        "stop_when_hopeless": job.stop_when_hopeless,
+        "notify": None if job.notify is None else {"url": job.notify.partition("?")[0]},
+    }
+    return {name: value for name, value in parts.items() if value is not None}
+
+
+def _few_ids(job: Job) -> list[str] | None:
+    """The ids of the request, when they are not many."""
+    if selection(job) != "ids" or job.ids is None or len(job.ids) > SHOWN_IDS:
+        return None
+    return list(job.ids)
+
+
+def history(job: Job) -> list[dict[str, Any]] | None:
+    """The newest requests that changed the job, oldest first."""
+    return [
+        {
+            "verb": entry.verb.value,
+            "at": timestamp(entry.at),
+            **({"by": entry.by} if entry.by else {}),
+        }
+        for entry in job.history
+    ] or None
 
 
 def _place(job: Job, wait: Wait | None) -> int | None:
@@ -106,7 +150,7 @@ def progress(job: Job, now: int) -> dict[str, Any] | None:
         eta = math.ceil((job.total - job.position) / rate)
     parts = {
         "percent": percent,
-        "per_second": None if rate is None else round(rate, 1),
+        "per_second": None if rate is None else Decimal(str(round(rate, 1))),
         "eta_seconds": eta,
     }
     return {name: value for name, value in parts.items() if value is not None} or None
@@ -125,7 +169,7 @@ def etag(view: Mapping[str, Any]) -> str:
     known = {name: value for name, value in view.items() if name not in {"progress", "pace"}}
     if "waiting" in known:
         known["waiting"] = {**known["waiting"], "expected_start": None}
-    text = json.dumps(known, sort_keys=True)
+    text = exact_json({name: known[name] for name in sorted(known)})
     return f'W/"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
 
 

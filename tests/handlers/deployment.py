@@ -73,6 +73,8 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: Any
+    text: str = ""
+    """The body as it was sent."""
 
 
 @dataclass
@@ -96,6 +98,7 @@ class Deployment:
         headers: Mapping[str, str] | None = None,
         remaining: int = 29_000,
         scopes: str = SCOPES,
+        principal: str | None = None,
         documented: bool = True,
         base: str = STAGE,
         left: str = "",
@@ -112,6 +115,7 @@ class Deployment:
             query=query,
             headers=headers,
             scopes=scopes,
+            principal=principal,
             base=base,
             left=left,
         )
@@ -121,6 +125,7 @@ class Deployment:
             result["statusCode"],
             {name.lower(): values[0] for name, values in many.items()},
             json.loads(result["body"]) if result["body"] else None,
+            result["body"] or "",
         )
         if documented:
             check_answer(
@@ -299,6 +304,7 @@ def rest_event(
     query: Mapping[str, str | list[str]] | None = None,
     headers: Mapping[str, str] | None = None,
     scopes: str = SCOPES,
+    principal: str | None = None,
     base: str = STAGE,
     left: str = "",
 ) -> dict[str, Any]:
@@ -321,7 +327,7 @@ def rest_event(
     authorizer = {
         "tenant": tenant,
         "scopes": scopes,
-        "principalId": tenant,
+        "principalId": principal or tenant,
         "integrationLatency": 12,
     }
     return {

@@ -20,6 +20,7 @@ Lane: TypeAlias = Annotated[words.Lane | str, _OPEN]
 EndReason: TypeAlias = Annotated[words.EndReason | str, _OPEN]
 Waiting: TypeAlias = Annotated[words.Waiting | str, _OPEN]
 PacedBy: TypeAlias = Annotated[words.PacedBy | str, _OPEN]
+Verb: TypeAlias = Annotated[words.Verb | str, _OPEN]
 Selection: TypeAlias = Annotated[words.Selection | str, _OPEN]
 Traversal: TypeAlias = Annotated[words.Traversal | str, _OPEN]
 ReportFormat: TypeAlias = Annotated[words.ReportFormat | str, _OPEN]
@@ -70,6 +71,33 @@ class WaitView(Answer):
     expected_start: AwareDatetime | None = None
 
 
+class NotifyView(Answer):
+    url: str
+    """Without its query."""
+
+
+class RequestView(Answer):
+    """What a job was asked to do, as far as its other fields do not tell."""
+
+    params: Mapping[str, Any]
+    ids: tuple[str, ...] | None = None
+    """When there are at most 100."""
+    upload_id: str | None = None
+    query: Mapping[str, Any] | None = None
+    tolerated_failure_percent: int
+    stop_when_hopeless: bool
+    notify: NotifyView | None = None
+
+
+class HistoryView(Answer):
+    """A request that changed a job."""
+
+    verb: Verb
+    at: AwareDatetime
+    by: str | None = None
+    """The verified caller, or ``operator``."""
+
+
 class JobView(Answer):
     """A job as its tenant sees it."""
 
@@ -112,6 +140,12 @@ class JobView(Answer):
     """The job whose failed records this one tries again."""
     retried_by: str | None = None
     """The job that tries this one's failed records again."""
+    created_by: str | None = None
+    """The verified caller that created it."""
+    request: RequestView | None = None
+    """None in a list."""
+    history: tuple[HistoryView, ...] | None = None
+    """The newest 50 requests that changed it, oldest first; None in a list."""
     existing: bool | None = None
     """This client's own: of a submission that created nothing, since this job has the subject."""
 

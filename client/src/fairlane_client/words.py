@@ -72,6 +72,16 @@ class PacedBy(StrEnum):
     RATE_LIMIT = "rate_limit"
 
 
+class Verb(StrEnum):
+    """What was asked of a job."""
+
+    CANCEL = "cancel"
+    PAUSE = "pause"
+    RESUME = "resume"
+    RETRY = "retry"
+    REPLAY_EFFECTS = "replay_effects"
+
+
 class Selection(StrEnum):
     """How a job's records were named."""
 

@@ -13,7 +13,7 @@ from ..transitions.finish import Ending
 from ..transitions.pause import request_stop
 from ..transitions.quotas import ACTIVE, SLOTS, active_limit
 from ..words.errors import Transient
-from ..words.job import Job
+from ..words.job import HistoryEntry, Job, Verb
 from ..words.states import State
 from .admission import admit_if_free
 from .cleanup import release_if_held
@@ -56,25 +56,41 @@ Answer = Job | Unchanged | NotPossible | NoSuchJob | Busy | TooMany
 at its next chunk boundary."""
 
 
-def cancel(world: World, tenant: str, job_id: str) -> Answer:
+def cancel(world: World, tenant: str, job_id: str, by: str = "") -> Answer:
+    """by: the verified caller, for the job's history. Raises Transient."""
+    return _act_on_current(
+        world,
+        tenant,
+        job_id,
+        _cancel,
+        HistoryEntry(verb=Verb.CANCEL, at=world.runtime.now(), by=by),
+    )
+
+
+def pause(world: World, tenant: str, job_id: str, by: str = "") -> Answer:
     """Raises Transient."""
-    return _act_on_current(world, tenant, job_id, _cancel)
+    return _act_on_current(
+        world, tenant, job_id, _pause, HistoryEntry(verb=Verb.PAUSE, at=world.runtime.now(), by=by)
+    )
 
 
-def pause(world: World, tenant: str, job_id: str) -> Answer:
+def resume(world: World, tenant: str, job_id: str, by: str = "") -> Answer:
     """Raises Transient."""
-    return _act_on_current(world, tenant, job_id, _pause)
+    return _act_on_current(
+        world,
+        tenant,
+        job_id,
+        _resume,
+        HistoryEntry(verb=Verb.RESUME, at=world.runtime.now(), by=by),
+    )
 
 
-def resume(world: World, tenant: str, job_id: str) -> Answer:
-    """Raises Transient."""
-    return _act_on_current(world, tenant, job_id, _resume)
-
-
-def retry(world: World, tenant: str, job_id: str) -> Answer:
+def retry(world: World, tenant: str, job_id: str, by: str = "") -> Answer:
     """Run a failed job again from its checkpoint, with fresh attempts, if its subject is free and
     there is something left to do. Raises Transient."""
-    return _act_on_current(world, tenant, job_id, _retry)
+    return _act_on_current(
+        world, tenant, job_id, _retry, HistoryEntry(verb=Verb.RETRY, at=world.runtime.now(), by=by)
+    )
 
 
 def find(world: World, tenant: str, job_id: str) -> Job | None:
@@ -84,7 +100,11 @@ def find(world: World, tenant: str, job_id: str) -> Job | None:
 
 
 def _act_on_current(
-    world: World, tenant: str, job_id: str, act: Callable[[World, Job], Answer]
+    world: World,
+    tenant: str,
+    job_id: str,
+    act: Callable[[World, Job, HistoryEntry], Answer],
+    entry: HistoryEntry,
 ) -> Answer:
     """Act on the job as it is; read it and act again when it was moved meanwhile."""
     for _ in range(MAX_TRIES):
@@ -92,18 +112,18 @@ def _act_on_current(
         if job is None:
             return NoSuchJob()
         try:
-            return act(world, job)
+            return act(world, job, entry)
         except Rejected:
             continue
     raise Transient("the job changed during every try")
 
 
-def _cancel(world: World, job: Job) -> Answer:
+def _cancel(world: World, job: Job, entry: HistoryEntry) -> Answer:
     match job.state:
         case State.QUEUED | State.PAUSED:
-            return end_job(world, job, Ending(State.CANCELLED))
+            return end_job(world, job, Ending(State.CANCELLED, entry=entry))
         case State.RUNNING | State.PAUSING:
-            return _ask(world, job, State.CANCELLING)
+            return _ask(world, job, State.CANCELLING, entry)
         case State.CANCELLING:
             return job
         case State.CANCELLED:
@@ -114,12 +134,12 @@ def _cancel(world: World, job: Job) -> Answer:
             return NotPossible(job, "it has ended")
 
 
-def _pause(world: World, job: Job) -> Answer:
+def _pause(world: World, job: Job, entry: HistoryEntry) -> Answer:
     match job.state:
         case State.QUEUED:
-            return pause_job(world, job)
+            return pause_job(world, job, entry=entry)
         case State.RUNNING:
-            return _ask(world, job, State.PAUSING)
+            return _ask(world, job, State.PAUSING, entry)
         case State.PAUSING:
             return job
         case State.PAUSED:
@@ -132,10 +152,10 @@ def _pause(world: World, job: Job) -> Answer:
             return NotPossible(job, "it has ended")
 
 
-def _resume(world: World, job: Job) -> Answer:
+def _resume(world: World, job: Job, entry: HistoryEntry) -> Answer:
     match job.state:
         case State.PAUSED:
-            return _requeue(world, job, None)
+            return _requeue(world, job, None, job.model_copy(update=job.noted(entry)))
         case State.QUEUED | State.RUNNING:
             return Unchanged(job)
         case State.PAUSING:
@@ -144,7 +164,7 @@ def _resume(world: World, job: Job) -> Answer:
             return NotPossible(job, "only a paused job can be resumed")
 
 
-def _retry(world: World, job: Job) -> Answer:
+def _retry(world: World, job: Job, entry: HistoryEntry) -> Answer:
     if job.state in {State.QUEUED, State.RUNNING}:
         return Unchanged(job)
     if job.state is not State.FAILED:
@@ -178,6 +198,7 @@ def _retry(world: World, job: Job) -> Answer:
             "stop_when_hopeless": False,
             # A live walk goes on, and may find more.
             "total": None if job.walked_to_its_end else job.total,
+            **job.noted(entry),
         }
     )
     return _requeue(world, job, lease, fresh)
@@ -188,17 +209,17 @@ def _fails(job: Job) -> bool:
     return ending_of(job).for_good is State.FAILED
 
 
-def _requeue(world: World, job: Job, lease: Lease | None, fresh: Job | None = None) -> Answer:
-    """Queue the job again, held if its tenant has no free slot."""
+def _requeue(world: World, job: Job, lease: Lease | None, fresh: Job) -> Answer:
+    """Queue the job again as ``fresh``, held if its tenant has no free slot."""
     try:
-        after = queued_job(world, fresh or job, held=False)
+        after = queued_job(world, fresh, held=False)
         _write_requeue(world, job, after, lease)
     except Rejected as rejected:
         if not set(rejected.reasons) <= {SLOTS, ACTIVE}:
             raise
         if reason := rejected.reasons.get(ACTIVE):
             return TooMany(active_limit(world, reason.item))
-        after = queued_job(world, fresh or job, held=True)
+        after = queued_job(world, fresh, held=True)
         try:
             _write_requeue(world, job, after, lease)
         except Rejected as refused:
@@ -215,7 +236,7 @@ def _write_requeue(world: World, job: Job, after: Job, lease: Lease | None) -> N
     execute(world, requeue_job(world, job, after, lease).transaction)
 
 
-def _ask(world: World, job: Job, state: State) -> Job:
-    transition = request_stop(world, job, state)
+def _ask(world: World, job: Job, state: State, entry: HistoryEntry) -> Job:
+    transition = request_stop(world, job, state, entry)
     execute(world, transition.transaction)
     return transition.after

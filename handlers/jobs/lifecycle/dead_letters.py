@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ..storage import control_table
 from ..storage.transaction import retry_transient
 from ..words.errors import Transient, Undecodable
-from ..words.job import EndReason, Job
+from ..words.job import OPERATOR, EndReason, Job
 from ..words.messages import UnreadableMessage, message_for, read_pointer
 from ..words.states import State
 from . import control
@@ -158,7 +158,7 @@ def _retry(world: World, job: Job, *, force: bool) -> Redriven:
         return Redriven(Fate.REFUSED, f"the job was {job.end_reason}")
     if not force and (why := _fails_again(job)):
         return Redriven(Fate.REFUSED, f"the job would fail again, unless forced: {why}")
-    answer = control.retry(world, job.tenant, job.id)
+    answer = control.retry(world, job.tenant, job.id, OPERATOR)
     match answer:
         case Job():
             return Redriven(Fate.RETRIED, "the job had failed and will run again")

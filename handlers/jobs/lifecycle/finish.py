@@ -22,7 +22,7 @@ from .cleanup import clean_up
 
 if TYPE_CHECKING:
     from ..storage.transaction import Transition
-    from ..words.job import Lease
+    from ..words.job import HistoryEntry, Lease
     from ..words.ports import World
 
 
@@ -89,13 +89,16 @@ def _end(world: World, job: Job, ending: Ending, *, unless_held: bool) -> Transi
     return transition
 
 
-def pause_job(world: World, job: Job, expired: Lease | None = None) -> Job:
+def pause_job(
+    world: World, job: Job, expired: Lease | None = None, entry: HistoryEntry | None = None
+) -> Job:
     """QUEUED or PAUSING to PAUSED, then admit the tenant's next job.
 
-    expired: the lease as read, when no worker runs the job any more. Returns the job as it is
-    afterwards. Raises Rejected when it was moved meanwhile, Transient when nothing was written.
+    expired: the lease as read, when no worker runs the job any more. entry: the client's
+    request. Returns the job as it is afterwards. Raises Rejected when it was moved
+    meanwhile, Transient when nothing was written.
     """
-    transition = pause_transaction(world, job, expired)
+    transition = pause_transaction(world, job, expired, entry)
     execute(world, transition.transaction)
     if job.has_slot:
         admit_held(world, job.tenant, job.lane)

@@ -9,7 +9,9 @@ from ..effects.rows import replay_effect
 from ..effects.run import effect_of_item
 from ..storage import control_table
 from ..storage.outbox import error_of, rows_of_job, rows_of_kinds, since
-from ..storage.transaction import Rejected
+from ..storage.transaction import Rejected, execute
+from ..transitions.pause import note_request
+from ..words.job import HistoryEntry, Verb
 from . import control
 
 if TYPE_CHECKING:
@@ -35,8 +37,9 @@ class OpenEffect:
     """See ``outbox.since``."""
 
 
-def replay_effects(world: World, tenant: str, job_id: str) -> Answer:
-    """Let recovery run the job's parked effects again, from their first try. Raises Transient."""
+def replay_effects(world: World, tenant: str, job_id: str, by: str = "") -> Answer:
+    """Let recovery run the job's parked effects again, from their first try. by: the verified
+    caller, for the job's history. Raises Transient."""
     job = control.find(world, tenant, job_id)
     if job is None:
         return control.NoSuchJob()
@@ -50,7 +53,22 @@ def replay_effects(world: World, tenant: str, job_id: str) -> Answer:
         if job.effects_open or job.effects_done:
             return control.Unchanged(job)
         return control.NotPossible(job, "it has no effects to replay")
+    _note(world, tenant, job_id, by)
     return control.find(world, tenant, job_id) or control.NoSuchJob()
+
+
+def _note(world: World, tenant: str, job_id: str, by: str) -> None:
+    """Record the request in the job's history. Another request may record its own meanwhile."""
+    entry = HistoryEntry(verb=Verb.REPLAY_EFFECTS, at=world.runtime.now(), by=by)
+    for _ in range(control.MAX_TRIES):
+        job = control.find(world, tenant, job_id)
+        if job is None:
+            return
+        try:
+            execute(world, note_request(world, job, entry))
+        except Rejected:
+            continue
+        return
 
 
 def replay_one(world: World, effect: Effect) -> bool:

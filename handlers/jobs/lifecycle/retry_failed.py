@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from .control import Answer
 
 
-def retry_failed(world: World, tenant: str, job_id: str, out_of_time: Callable[[], bool]) -> Answer:
-    """The new job over the failed records, or the one that was made before.
+def retry_failed(
+    world: World, tenant: str, job_id: str, out_of_time: Callable[[], bool], by: str = ""
+) -> Answer:
+    """The new job over the failed records, or the one that was made before. by: the verified
+    caller, who is the new job's creator.
 
     Raises Unfinished when there is no time to read them all, Transient, Undecodable; then nothing
     was made."""
@@ -43,7 +46,7 @@ def retry_failed(world: World, tenant: str, job_id: str, out_of_time: Callable[[
         )
     if (why := _why_not(old)) is not None:
         return NotPossible(old, why)
-    result = submit_prepared(world, _with_ids(world, _retry_of(world, old), old, out_of_time))
+    result = submit_prepared(world, _with_ids(world, _retry_of(world, old, by), old, out_of_time))
     return result.job if isinstance(result, Created) else result
 
 
@@ -57,7 +60,7 @@ def _why_not(old: Job) -> str | None:
     return None
 
 
-def _retry_of(world: World, old: Job) -> Job:
+def _retry_of(world: World, old: Job, by: str) -> Job:
     now = world.runtime.now()
     return Job(
         id=f"{now:012x}{world.runtime.token()}",
@@ -74,6 +77,7 @@ def _retry_of(world: World, old: Job) -> Job:
         stop_when_hopeless=old.stop_when_hopeless,
         labels=old.labels,
         notify=old.notify,
+        created_by=by,
         fence=first_fence(world),
         created_at=now,
         retry_of=old.id,

@@ -9,7 +9,7 @@ from ..storage import control_table
 from ..storage.transaction import retry_transient
 from ..transitions.quotas import usage
 from ..words.errors import Transient, Undecodable
-from ..words.job import Job, Lane, Waiting
+from ..words.job import OPERATOR, Job, Lane, Waiting
 from ..words.states import SUBJECT_TAKEN
 from ..words.writes import Index
 from . import control
@@ -46,7 +46,7 @@ def pause_jobs(world: World, tenant: str, lanes: AbstractSet[Lane], *, held: boo
             continue
         job_id = str(item["id"])
         try:
-            answer = control.pause(world, tenant, job_id)
+            answer = control.pause(world, tenant, job_id, OPERATOR)
         except (Transient, Undecodable):
             left.append(job_id)
             continue

@@ -78,17 +78,23 @@ SubmitResult = Created | Busy | TooMany
 
 
 def submit(
-    world: World, tenant: str, request: Accepted, *, idempotency: str | None = None
+    world: World,
+    tenant: str,
+    request: Accepted,
+    *,
+    idempotency: str | None = None,
+    created_by: str = "",
 ) -> SubmitResult:
     """Create the job, or say what is in the way.
 
     idempotency: hash of the client's key and request; the job that was made with it, ended or
-    not, is the answer to this request. Raises Transient (nothing was created),
-    Indeterminate (the job may have been created).
+    not, is the answer to this request. created_by: the verified caller. Raises Transient
+    (nothing was created), Indeterminate (the job may have been created).
     """
     check_address(world, request)
     selection = select(world, tenant, request)
     job = _new_job(world, tenant, request, selection, idempotency)
+    job = job.model_copy(update={"created_by": created_by})
     if job.payload is not None:
         ids = selection.ids or ()
         ordered = permuted(ids, job.id) if world.limits.permute_ids else ids

@@ -6,7 +6,7 @@ import zlib
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ..words.errors import Undecodable
 from ..words.job import Counts, Job, Lane, Lease
@@ -178,6 +178,8 @@ def stored(attributes: Mapping[str, object]) -> dict[str, Value]:
 
 
 def _plain(value: object) -> Value:
+    if isinstance(value, BaseModel):
+        return {name: _plain(part) for name, part in value.model_dump(exclude_none=True).items()}
     if isinstance(value, str):
         return str(value)
     if isinstance(value, tuple):

@@ -10,7 +10,7 @@ from ..storage import control_table
 from ..storage.job_update import job_update
 from ..storage.transaction import Transaction, Transition, job_is
 from ..words.event import EventType
-from ..words.job import EndReason, Job, Lease, Waiting
+from ..words.job import EndReason, HistoryEntry, Job, Lease, Waiting
 from ..words.states import State
 from ..words.writes import Equals, Update
 from .conditions import JOB, LEASE, expiry_as_read, job_as_read, owns_lease
@@ -37,6 +37,8 @@ class Ending:
     """False for a superseded job, whose clean-up must not touch the newer lease."""
     settles_to: State | None = None
     """With SETTLING, the state in which the job ends when its last effect is done."""
+    entry: HistoryEntry | None = None
+    """The client's request that ends the job at once."""
 
     @property
     def for_good(self) -> State:
@@ -88,6 +90,7 @@ def _ended(world: World, job: Job, ending: Ending) -> Job:
             "waiting_reason": Waiting.EFFECTS_PARKED if only_parked else None,
             "waiting_since": world.runtime.now() if settling else None,
             "cleanup": cleanup_left(job, ending.for_good),
+            **job.noted(ending.entry),
         }
     )
 

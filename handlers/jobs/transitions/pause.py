@@ -1,4 +1,4 @@
-"""Transactions that pause a job, or ask its worker to stop."""
+"""Transactions of clients' requests: pause a job, ask its worker to stop, record a request."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from ..storage import control_table
 from ..storage.job_update import job_update
 from ..storage.transaction import Transaction, Transition, job_is
 from ..words.states import State
-from ..words.writes import Update
+from ..words.writes import AnyOf, Equals, Missing, Update
 from .conditions import JOB, LEASE, expiry_as_read, job_as_read, owns_lease
 from .quotas import return_slot
 
 if TYPE_CHECKING:
-    from ..words.job import Job, Lease
+    from ..words.job import HistoryEntry, Job, Lease
     from ..words.ports import World
     from ..words.writes import Write
 
 
-def pause_transaction(world: World, job: Job, expired: Lease | None = None) -> Transition:
+def pause_transaction(
+    world: World, job: Job, expired: Lease | None = None, entry: HistoryEntry | None = None
+) -> Transition:
     """QUEUED or PAUSING to PAUSED: the subject stays taken, without an expiry; the slot is free.
+
+    entry: the client's request, if the pause is not the end of an earlier one.
 
     The fence rises. Closes: a beat that arrives late and gives the lease an expiry again, a resume
     whose reply was lost undoing a later pause.
@@ -35,6 +39,7 @@ def pause_transaction(world: World, job: Job, expired: Lease | None = None) -> T
             "retry_at": None,
             "waiting_reason": None,
             "waiting_since": world.runtime.now(),
+            **job.noted(entry),
         }
     )
     writes: dict[str, Write] = {
@@ -55,12 +60,27 @@ def _gives_back(job: Job) -> int:
     return 1 if job.state is State.PAUSING else 0
 
 
-def request_stop(world: World, job: Job, state: State) -> Transition:
+def request_stop(
+    world: World, job: Job, state: State, entry: HistoryEntry | None = None
+) -> Transition:
     """RUNNING to CANCELLING or PAUSING, or PAUSING to CANCELLING; the worker sees it at its next
     chunk boundary.
 
     Closes: cancelling a job that its worker has paused meanwhile, which no worker would hear."""
-    after = job.model_copy(update={"state": state})
+    after = job.model_copy(update={"state": state, **job.noted(entry)})
     update = job_update(world, job, after, when=job_as_read(job))
     asked = job_is(job.id, lambda now: now.state is state and now.fence == job.fence)
     return Transition(Transaction("ask_" + state.value.lower(), {JOB: update}, asked), after)
+
+
+def note_request(world: World, job: Job, entry: HistoryEntry) -> Transaction:
+    """Record a client's request that changes nothing else of the job.
+
+    Closes: two requests at once, of which one would take the other's entry out of the history.
+    """
+    after = job.model_copy(update=job.noted(entry))
+    as_read = Equals("verbs", job.verbs)
+    when = as_read if job.verbs else AnyOf((Missing("verbs"), as_read))
+    update = job_update(world, job, after, when=(when,))
+    noted = job_is(job.id, lambda now: entry in now.history)
+    return Transaction("note_request", {JOB: update}, noted)

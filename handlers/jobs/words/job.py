@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -71,6 +71,33 @@ class Waiting(StrEnum):
     """SETTLING: its records are done, effects are not. Never stored."""
     EFFECTS_PARKED = "effects_parked"
     """SETTLING: an effect was tried too often; it runs again when a replay is requested."""
+
+
+class Verb(StrEnum):
+    """What a client asks of a job."""
+
+    CANCEL = "cancel"
+    PAUSE = "pause"
+    RESUME = "resume"
+    RETRY = "retry"
+    REPLAY_EFFECTS = "replay_effects"
+
+
+class HistoryEntry(BaseModel):
+    """A client's request that changed a job."""
+
+    model_config = ConfigDict(frozen=True)
+
+    verb: Verb
+    at: Millis
+    by: str
+    """The verified caller; empty when it is not known."""
+
+
+OPERATOR: Final = "operator"
+"""Who asks through an operator's command; the deployment's own logs say who that was."""
+MAX_HISTORY: Final = 50
+"""Entries that a job keeps, the newest."""
 
 
 class Traversal(StrEnum):
@@ -184,6 +211,12 @@ class Job(BaseModel):
     labels: Mapping[str, str] = Field(default_factory=dict)
     notify: str | None = None
     """The address that receives this job's events."""
+    created_by: str = ""
+    """The verified caller that created it; empty for jobs of older versions."""
+    history: tuple[HistoryEntry, ...] = ()
+    """The newest requests that changed it, oldest first."""
+    verbs: int = Field(default=0, ge=0)
+    """How many such requests there were."""
     cleanup: bool = False
     """Finished, but its stored id list has not been deleted yet."""
     effects_open: int = Field(default=0, ge=0)
@@ -205,6 +238,12 @@ class Job(BaseModel):
     @property
     def counts(self) -> Counts:
         return Counts(succeeded=self.succeeded, failed=self.failed, skipped=self.skipped)
+
+    def noted(self, entry: HistoryEntry | None) -> Mapping[str, object]:
+        """The fields that record a client's request."""
+        if entry is None:
+            return {}
+        return {"history": (*self.history, entry)[-MAX_HISTORY:], "verbs": self.verbs + 1}
 
     def worked(self, now: int) -> Mapping[str, int]:
         """The fields that count the time (ms) since the last checkpoint as work."""

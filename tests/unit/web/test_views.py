@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from handlers.jobs.words.exact_json import exact_json
 from handlers.jobs.words.job import EndReason, Job, Lane, Waiting
 from handlers.jobs.words.states import State
 from handlers.web.addresses import location
@@ -69,6 +70,17 @@ def test_what_is_absent_is_left_out_and_zero_is_shown() -> None:
 def test_what_is_nobodys_business_is_never_shown() -> None:
     full = job(ids=("a",), payload="ids/1", worker="host/1", receipt="r", idempotency="h")
     assert not set(SECRET) & view(full).keys()
+
+
+def test_c85_an_address_is_shown_without_its_query() -> None:
+    shown = view(job(notify="https://example.org/told?token=secret"))["request"]
+    assert shown["notify"] == {"url": "https://example.org/told"}
+
+
+def test_c85_a_query_is_shown_exactly_and_without_the_ids_that_it_found() -> None:
+    query = '{"all":[{"field":"price","op":"<","value":0.10}]}'
+    shown = view(job(query=query, ids=("a",)))["request"]
+    assert (exact_json(shown["query"]), "ids" in shown) == (query, False)
 
 
 def test_why_it_ended_or_waits_is_shown_in_words_that_stay() -> None:

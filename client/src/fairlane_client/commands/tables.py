@@ -28,7 +28,7 @@ def _text(value: object) -> Text:
         case dict():
             return Text(", ".join(f"{name} {each}" for name, each in value.items()))
         case list():
-            return Text(", ".join(map(str, value)))
+            return Text("; ".join(_text(each).plain for each in value))
         case _:
             return Text(str(value))
 

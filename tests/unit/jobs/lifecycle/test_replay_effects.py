@@ -14,11 +14,13 @@ from handlers.jobs.lifecycle.replay_effects import (
     replay_effects,
     replay_one,
 )
-from handlers.jobs.words.job import Job
+from handlers.jobs.transitions.pause import note_request
+from handlers.jobs.words.errors import Refused
+from handlers.jobs.words.job import HistoryEntry, Job, Verb
 from handlers.jobs.words.states import State
 from handlers.testing.world import memory_world
 from handlers.web.views import effects
-from tests.support.jobs import TENANT, new_job, now
+from tests.support.jobs import TENANT, new_job, now, write
 from tests.support.sinks import Index, a_world, recover, run_job
 
 if TYPE_CHECKING:
@@ -55,6 +57,26 @@ def test_a_replay_ends_the_job() -> None:
     assert len(index.documents) == 12
     assert list(open_effects_of_all(world)) == []
     assert effects(ended) == {"open": 0, "done": 3, "parked": 0, "refused": 0}
+
+
+def test_c85_a_replay_is_recorded_once_with_its_caller() -> None:
+    world, _, job = parked()
+    for who in ("ben", "eve"):
+        replay_effects(world, TENANT, job.id, who)
+    [entry] = now(world, job).history
+    assert (entry.verb, entry.by) == (Verb.REPLAY_EFFECTS, "ben")
+
+
+def test_c85_two_requests_at_once_are_both_recorded() -> None:
+    world = memory_world()
+    job = new_job(world, ["a"])
+    entries = [HistoryEntry(verb=Verb.REPLAY_EFFECTS, at=n, by=f"p{n}") for n in range(2)]
+    first, second = (note_request(world, job, entry) for entry in entries)
+    write(world, first)
+    with pytest.raises(Refused):
+        write(world, second)
+    write(world, note_request(world, now(world, job), entries[1]))
+    assert now(world, job).history == tuple(entries)
 
 
 def test_a_replay_that_fails_again_is_parked_again_after_as_many_tries() -> None:
