@@ -83,6 +83,16 @@ class Pace(BaseModel):
     why: PacedBy = Field(description="What slows it down.")
 
 
+class SinkWait(BaseModel):
+    """A sink that has not taken all of a job's changes."""
+
+    sink: str
+    last_answer: str | None = Field(
+        default=None,
+        description="What it last answered, in words. Left out before its first answer.",
+    )
+
+
 class Wait(BaseModel):
     """Why a job does not run, and until when."""
 
@@ -99,6 +109,10 @@ class Wait(BaseModel):
         description="When the job should go on: a promise with retry and dependency_down, else "
         "an estimate, with tenant_limit and lane_busy from the starts of the tenant's jobs in the "
         "last hour. Left out where too little is known.",
+    )
+    sinks: list[SinkWait] | None = Field(
+        default=None,
+        description="The sinks that a settling job waits for. Only GET /v1/jobs/{job_id} has it.",
     )
 
 

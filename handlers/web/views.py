@@ -133,6 +133,11 @@ def waiting(wait: Wait | None) -> dict[str, Any] | None:
         "since": timestamp(wait.since),
         "ahead": wait.ahead,
         "expected_start": timestamp(wait.expected_start),
+        "sinks": [
+            {"sink": sink.name, **({"last_answer": sink.answer} if sink.answer else {})}
+            for sink in wait.sinks
+        ]
+        or None,
     }
     return {name: value for name, value in parts.items() if value is not None}
 

@@ -61,6 +61,14 @@ class PaceView(Answer):
     why: PacedBy
 
 
+class SinkWaitView(Answer):
+    """A sink that has not taken all of a job's changes."""
+
+    sink: str
+    last_answer: str | None = None
+    """None before its first answer."""
+
+
 class WaitView(Answer):
     """Why a job does not run, and until when."""
 
@@ -69,6 +77,8 @@ class WaitView(Answer):
     ahead: int | None = None
     """Jobs that start before it, where the API counts them."""
     expected_start: AwareDatetime | None = None
+    sinks: tuple[SinkWaitView, ...] | None = None
+    """Those that a settling job waits for."""
 
 
 class NotifyView(Answer):

@@ -241,7 +241,8 @@ def _park(world: World, effect: Effect, ran: EffectRun, lane: Lane) -> None:
 
 
 def _tried(effect: Effect, ran: EffectRun) -> Item:
-    return {"todo": todo_item(ran.todo), "tries": effect.tries_after}
+    answers: Item = {"answers": dict(ran.answers)} if ran.answers else {}
+    return {"todo": todo_item(ran.todo), "tries": effect.tries_after, **answers}
 
 
 def _write(world: World, effect: Effect, transaction: Transaction) -> None:

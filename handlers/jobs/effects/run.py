@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..storage import control_table
 from ..storage.transaction import retry_transient
 from ..words.effect import Batch, Delivered, Effect, EffectRun, Projection
-from ..words.errors import NotAsked, Transient
+from ..words.errors import Denied, NotAsked, Transient
 from ..words.operation import Change, Remove, Touch
 from ..words.timing import ms
 from ..words.writes import Put
@@ -125,6 +125,7 @@ def run_effect(world: World, effect: Effect) -> EffectRun:
     todo: dict[str, frozenset[str] | None] = {}
     refused: list[tuple[str, str, str]] = []
     waits: list[int] = []
+    answers: dict[str, str] = {}
     error = ""
     sent = False
     for name, ids in effect.todo.items():
@@ -135,20 +136,37 @@ def run_effect(world: World, effect: Effect) -> EffectRun:
             delivered = _deliver(world, sink, _batch(effect, ids, current), read_at)
         except Transient as failed:
             todo[name], error = ids, f"{name}: {failed}"
+            if not isinstance(failed, NotAsked):
+                answers[name] = answer_of(failed)
             sent = sent or not isinstance(failed, NotAsked)
             waits.append(failed.retry_after_ms or 0)
         except Exception as failed:  # noqa: BLE001  a sink's bug is tried again, then parked
             sent = True
             todo[name], error = ids, f"{name}: {type(failed).__name__}: {failed}"
+            answers[name] = "Fairlane met an unexpected error while it sent the records"
             world.telemetry.log("sink_crashed", sink=name, job_id=effect.job_id, error=failed)
         else:
             sent = True
             refused += [(name, id_, why) for id_, why in delivered.refused.items()]
             if delivered.again:
                 todo[name], error = delivered.again, f"{name}: {len(delivered.again)} to send again"
+                answers[name] = "it took some of the records and wants the others later"
                 waits.append(delivered.retry_after_ms or 0)
     put_off = bool(todo) and not sent
-    return EffectRun(todo, refused, max(waits, default=0) or None, error, put_off)
+    asked_ms = max(waits, default=0) or None
+    return EffectRun(todo, refused, asked_ms, error, answers=answers, put_off=put_off)
+
+
+def answer_of(error: Transient) -> str:
+    """What a sink answered, for the tenant: without the words and addresses of other systems,
+    which are logged."""
+    match error:
+        case Denied():
+            return "the deployment lacks a permission to send to it"
+        case _ if error.retry_after_ms:
+            return "it asks to wait"
+        case _:
+            return "it refused the request or did not answer in time"
 
 
 def _deliver(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:

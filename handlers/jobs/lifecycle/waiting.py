@@ -3,11 +3,14 @@ when it should start."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from ..storage import control_table
 from ..storage.control_table import read_lease
+from ..storage.outbox import rows_of_job
 from ..storage.transaction import retry_transient
 from ..transitions.quotas import MAX_PLACE, lane_use, place_in_line
 from ..words.job import Job, Waiting
@@ -17,11 +20,27 @@ from ..words.timing import ms
 from ..words.writes import Index
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..words.ports import World
     from ..words.writes import Found
 
 LOOKED_AT: Final = 50
 """Jobs of the tenant that an estimate looks at: the newest."""
+
+
+OPEN_EFFECTS: Final = 20
+"""Open effects of a settling job that are asked for their sinks; the sinks of all are the same,
+but for those that have taken a chunk already."""
+
+
+@dataclass(frozen=True)
+class SinkWait:
+    """A sink that has not taken all of a job's changes."""
+
+    name: str
+    answer: str = ""
+    """What it last answered, in words for the tenant; empty before its first answer."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +53,8 @@ class Wait:
     """The jobs that start before it; None where nobody counts them."""
     expected_start: int | None = None
     """When it should go on; None where that cannot be known."""
+    sinks: tuple[SinkWait, ...] = ()
+    """The sinks that a settling job waits for."""
 
 
 def wait_of(job: Job) -> Wait | None:
@@ -62,6 +83,8 @@ def wait_now(world: World, job: Job) -> Wait | None:
     if job.state is State.RUNNING:
         beside = None if wait is None or wait.reason is Waiting.WORKER_LOST else wait
         return _lost_worker(world, job) or beside
+    if job.state is State.SETTLING and wait is not None:
+        return replace(wait, sinks=_sinks(world, job))
     return wait
 
 
@@ -107,6 +130,22 @@ def _neighbour(found: Found) -> _Neighbour:
         started_at=started_at if isinstance(started_at, int) else None,
         place=str(place) if in_line else None,
     )
+
+
+def _sinks(world: World, job: Job) -> tuple[SinkWait, ...]:
+    """Sorted by name. Raises Transient."""
+    answers: dict[str, str] = {}
+    rows = rows_of_job(world, job.id, control_table.EFFECT_PREFIX)
+    for found in islice(rows, OPEN_EFFECTS):
+        said = found.item.get("answers")
+        for name in _names(found.item.get("todo")):
+            told = said.get(name) if isinstance(said, Mapping) else None
+            answers[name] = answers.get(name) or str(told or "")
+    return tuple(SinkWait(name, answer) for name, answer in sorted(answers.items()))
+
+
+def _names(todo: object) -> Iterable[str]:
+    return todo if isinstance(todo, Mapping) else ()
 
 
 def ahead_in_lane(world: World, job: Job) -> int:

@@ -90,5 +90,8 @@ class EffectRun:
     """(sink, record id, reason)"""
     retry_after_ms: int | None = None
     error: str = ""
+    answers: Mapping[str, str] = field(default_factory=dict)
+    """What each sink that was asked and has not taken everything answered, in words for the
+    tenant."""
     put_off: bool = False
     """Nothing was sent, because the sinks had asked all jobs to wait: it was no try."""

@@ -44,6 +44,7 @@ ANSWERS: Final = {
     models.EffectsView: "Effects",
     models.PaceView: "Pace",
     models.WaitView: "Wait",
+    models.SinkWaitView: "SinkWait",
     models.RequestView: "Request",
     models.NotifyView: "NotifyAnswer",
     models.HistoryView: "HistoryEntry",

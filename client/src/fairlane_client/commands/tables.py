@@ -109,6 +109,10 @@ def waits(wait: WaitView) -> str:
     parts = [str(wait.reason).replace("_", " ")]
     if wait.ahead is not None:
         parts.append(f"{wait.ahead} ahead")
+    parts += [
+        each.sink if each.last_answer is None else f"{each.sink}: {each.last_answer}"
+        for each in wait.sinks or ()
+    ]
     if wait.expected_start is not None:
         left = wait.expected_start - datetime.now(UTC)
         if left > timedelta(seconds=1):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from handlers.jobs.effects.run import answer_of
 from handlers.jobs.lifecycle import replay_effects as replaying
 from handlers.jobs.lifecycle.control import NoSuchJob, NotPossible, Unchanged
 from handlers.jobs.lifecycle.replay_effects import (
@@ -14,12 +15,13 @@ from handlers.jobs.lifecycle.replay_effects import (
     replay_effects,
     replay_one,
 )
+from handlers.jobs.lifecycle.waiting import wait_now
 from handlers.jobs.transitions.pause import note_request
-from handlers.jobs.words.errors import Refused
+from handlers.jobs.words.errors import Denied, Refused, Transient
 from handlers.jobs.words.job import HistoryEntry, Job, Verb
 from handlers.jobs.words.states import State
 from handlers.testing.world import memory_world
-from handlers.web.views import effects
+from handlers.web.views import effects, job_view
 from tests.support.jobs import TENANT, new_job, now, write
 from tests.support.sinks import Index, a_world, recover, run_job
 
@@ -57,6 +59,57 @@ def test_a_replay_ends_the_job() -> None:
     assert len(index.documents) == 12
     assert list(open_effects_of_all(world)) == []
     assert effects(ended) == {"open": 0, "done": 3, "parked": 0, "refused": 0}
+
+
+def told(world: MemoryWorld, job: Job) -> Any:
+    seen = now(world, job)
+    return job_view(seen, world.runtime.now(), wait_now(world, seen))
+
+
+def test_c117_a_settling_job_names_its_sinks_and_what_they_answered() -> None:
+    index = Index(failures=10**6)
+    world = a_world(index, max_effect_tries=3)
+    job = run_job(world, 12)
+    recover(world, 1)
+    world.runtime.sleep(1)
+    shown = told(world, job)
+    assert shown["state"] == "SETTLING"
+    assert shown["waiting"]["sinks"] == [
+        {"sink": "index", "last_answer": "it refused the request or did not answer in time"}
+    ]
+    assert "down" not in str(shown)  # the sink's own words are logged
+    recover(world, 10)
+    assert told(world, job)["waiting"]["reason"] == "effects_parked"
+    assert [each["sink"] for each in told(world, job)["waiting"]["sinks"]] == ["index"]
+    index.failures = 0
+    replay_effects(world, TENANT, job.id)
+    recover(world, 2)
+    assert "waiting" not in told(world, job)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (Transient("arn:secret"), "it refused the request or did not answer in time"),
+        (Transient("arn:secret", retry_after_ms=9), "it asks to wait"),
+        (Denied("arn:secret"), "the deployment lacks a permission to send to it"),
+    ],
+)
+def test_c117_an_answer_is_in_words_without_those_of_others(error: Transient, said: str) -> None:
+    assert answer_of(error) == said
+
+
+def test_c117_the_rate_of_a_settling_job_is_that_of_its_work() -> None:
+    index = Index(failures=10**6)
+    world = a_world(index, max_effect_tries=3)
+    job = run_job(world, 12)
+    before = told(world, job)["progress"]
+    for _ in range(3):
+        world.runtime.sleep(10**7)
+        assert told(world, job)["progress"] == before
+    assert before["percent"] == 100
+    assert before["per_second"] > 0
+    assert "eta_seconds" not in before
 
 
 def test_c85_a_replay_is_recorded_once_with_its_caller() -> None:
