@@ -181,7 +181,7 @@ def openapi() -> Response[str]:
 
     _tenant(Scope.READ)
     _query()
-    text = served(callers().settings, work_settings().limits)
+    text = served(callers().settings, work_settings().limits, _base())
     return raw(HTTPStatus.OK, text, _request_id())
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,11 +15,12 @@ from ..jobs.selection.request import SELECTIONS, JobRequest
 from ..jobs.words.limits import MAX_BODY_BYTES, Limits
 from . import schemas
 from .openapi_document import IAM, TOKEN, json_text
+from .preview_job import UploadRequest
 from .routes import JOB_ID, ROUTES, TEXT
 from .titles import TITLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pydantic import BaseModel
     from pydantic.json_schema import JsonSchemaMode
@@ -40,6 +42,58 @@ ALWAYS: Final = (
     HTTPStatus.GATEWAY_TIMEOUT,
 )
 """Problems every route can answer with."""
+LATER: Final = frozenset(
+    {HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+)
+"""Statuses after which the same request can succeed later."""
+HEADERS: Final[Mapping[str, Schema]] = {
+    "X-Request-Id": {"schema": TEXT, "description": "By which operators find the request."},
+    "Location": {"schema": TEXT, "description": "The address of what the answer is about."},
+    "ETag": {"schema": TEXT, "description": "Changes when the job changes."},
+    "Retry-After": {
+        "schema": {"type": "integer", "minimum": 0},
+        "description": "Seconds until it is worth asking again.",
+    },
+    "Idempotency-Replayed": {
+        "schema": {"type": "string", "enum": ["true"]},
+        "description": "The answer was given to an earlier request with this key.",
+    },
+}
+SERVER: Final[Schema] = {
+    "url": "https://{api_id}.execute-api.{region}.amazonaws.com/live",
+    "description": "A deployment. The document that it serves names its own address.",
+    "variables": {"api_id": {"default": "example"}, "region": {"default": "eu-west-1"}},
+}
+TAGS: Final = {
+    "jobs": "Create, find and control jobs, and see what became of their records.",
+    "uploads": "Files of ids, for jobs over more records than a request can name.",
+    "deployment": "What a deployment offers: operations, lanes, this document.",
+}
+EXAMPLES: Final[Mapping[type[BaseModel], Schema]] = {
+    JobRequest: {
+        "ids": {
+            "summary": "A few records, by their ids",
+            "value": {
+                "operation": "adjust_number",
+                "subject": "products",
+                "params": {"field": "price", "add": 1},
+                "ids": ["007", "7"],
+            },
+        },
+        "query": {
+            "summary": "All records that match a filter",
+            "value": {
+                "operation": "adjust_number",
+                "subject": "products",
+                "params": {"field": "price", "add": 1},
+                "query": {"all": [{"field": "brand", "op": "eq", "value": "acme"}]},
+            },
+        },
+    },
+    UploadRequest: {
+        "csv": {"summary": "A CSV file", "value": {"format": "csv", "column": "sku"}},
+    },
+}
 FIREWALL: Final = frozenset(
     {HTTPStatus.FORBIDDEN, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.TOO_MANY_REQUESTS}
 )
@@ -74,6 +128,8 @@ def document() -> Schema:
             "that a deployment serves names the one it takes, and the deployment's own limits.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
+        "servers": [SERVER],
+        "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
         "paths": paths,
         "components": {
             "schemas": _schemas(),
@@ -98,6 +154,7 @@ def _operation(route: Route) -> Schema:
     operation: Schema = {
         "operationId": route.name,
         "summary": route.summary,
+        "tags": [route.tag],
         "security": [{TOKEN: [route.scope.value]}, {IAM: []}],
         "parameters": [parameter.as_json() for parameter in parameters],
         "responses": {
@@ -106,11 +163,8 @@ def _operation(route: Route) -> Schema:
         },
     }
     if route.body is not None:
-        schema = {"$ref": REF.format(model=route.body.__name__)}
-        operation["requestBody"] = {
-            "required": True,
-            "content": {"application/json": {"schema": schema}},
-        }
+        content = {"schema": _ref(route.body), "examples": EXAMPLES[route.body]}
+        operation["requestBody"] = {"required": True, "content": {"application/json": content}}
     if route.body is JobRequest:
         operation["requestBody"]["description"] = (
             f"A body has at most {MAX_BODY_BYTES:,} bytes as sent. A larger body, or one with too "
@@ -120,7 +174,7 @@ def _operation(route: Route) -> Schema:
 
 
 def _answer(route: Route, status: HTTPStatus) -> Schema:
-    headers = {name: {"schema": TEXT} for name in ("X-Request-Id", *route.headers)}
+    headers = _headers(("X-Request-Id", *route.headers), route.sometimes)
     answer: Schema = {"description": TITLES[status], "headers": headers}
     if status is HTTPStatus.NOT_MODIFIED:
         return answer
@@ -139,8 +193,15 @@ def _problem(status: HTTPStatus) -> Schema:
         content["application/json"] = {"schema": _ref(schemas.FirewallAnswer)}
     return {
         "description": TITLES[status],
-        "headers": {"X-Request-Id": {"schema": TEXT}},
+        "headers": _headers(("X-Request-Id",), ("Retry-After",) if status in LATER else ()),
         "content": content,
+    }
+
+
+def _headers(always: Iterable[str], sometimes: Iterable[str]) -> Schema:
+    return {
+        **{name: {"required": True, **HEADERS[name]} for name in always},
+        **{name: {"required": False, **HEADERS[name]} for name in sometimes},
     }
 
 
@@ -152,7 +213,10 @@ def _schemas() -> Schema:
     _, definitions = models_json_schema(list(_models()), ref_template=REF)
     made: Schema = definitions["$defs"]
     _left_out(made)
-    made["JobRequest"]["oneOf"] = [{"required": [name]} for name in SELECTIONS]
+    # Within allOf: generators take a oneOf beside properties for the whole of the model.
+    made["JobRequest"]["allOf"] = [{"oneOf": [{"required": [name]} for name in SELECTIONS]}]
+    for body in {route.body for route in ROUTES if route.body is not None}:
+        _say_defaults(made[body.__name__])
     made["JobRequest"]["properties"]["ids"]["maxItems"] = Limits().max_inline_ids
     return dict(sorted(made.items()))
 
@@ -167,6 +231,16 @@ def _models() -> Iterable[tuple[type[BaseModel], JsonSchemaMode]]:
         for model in route.answers.values():
             if model is not None:
                 yield model, "serialization"
+
+
+def _say_defaults(body: Schema) -> None:
+    """A field of a body that may be left out has its default in words: generators of types take a
+    field with a default for one that is always there."""
+    for schema in body["properties"].values():
+        if "default" in schema:
+            value = json.dumps(schema.pop("default"))
+            said = f"{value} when left out."
+            schema["description"] = " ".join(filter(None, (schema.get("description"), said)))
 
 
 def _left_out(part: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,15 +22,17 @@ def packaged() -> str:
     return FILE.read_text(encoding="utf-8")
 
 
-def served(caller: CallerSettings, limits: Limits) -> str:
-    """What a deployment with these settings says of itself."""
+def served(caller: CallerSettings, limits: Limits, base: str) -> str:
+    """What a deployment with these settings says of itself. base: where the API is for the client,
+    see ``addresses``: a server's address may be relative to that of the document."""
     scopes = caller.caller_enforce_scopes
-    return _made(caller.caller_auth, scopes=scopes, max_ids=limits.max_inline_ids)
+    return _made(caller.caller_auth, scopes=scopes, max_ids=limits.max_inline_ids, base=base)
 
 
-@cache
-def _made(scheme: str, *, scopes: bool, max_ids: int) -> str:
+@lru_cache(maxsize=8)
+def _made(scheme: str, *, scopes: bool, max_ids: int, base: str) -> str:
     made = json.loads(packaged())
+    made["servers"] = [{"url": base or "/"}]
     parts = made["components"]
     parts["securitySchemes"] = {scheme: parts["securitySchemes"][scheme]}
     parts["schemas"]["JobRequest"]["properties"]["ids"]["maxItems"] = max_ids

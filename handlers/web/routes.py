@@ -61,8 +61,15 @@ class Route:
     body: type[BaseModel] | None = None
     headers: tuple[str, ...] = ()
     """Headers of every successful answer."""
+    sometimes: tuple[str, ...] = ()
+    """Headers of some successful answers."""
     name: str = ""
     """The name of the function in ``api``."""
+
+    @property
+    def tag(self) -> str:
+        """The group of routes that a generated client has it in."""
+        return {"jobs": "jobs", "uploads": "uploads"}.get(self.path.split("/")[2], "deployment")
 
     @property
     def of_a_job(self) -> bool:
@@ -119,6 +126,7 @@ ROUTES: Final = (
             ),
         ),
         body=JobRequest,
+        sometimes=("Location", "Idempotency-Replayed"),
         name="create_job",
     ),
     Route(
@@ -161,7 +169,8 @@ ROUTES: Final = (
                 place="header",
             ),
         ),
-        headers=("ETag", "Retry-After"),
+        headers=("ETag",),
+        sometimes=("Retry-After",),
         name="get_job",
     ),
     Route(

@@ -27,9 +27,11 @@ def check_answer(
     responses = operation["responses"] if operation else _any_problem()
     assert str(status) in responses, f"{method} {path}: {status} is not documented"
     response = responses[str(status)]
-    for name in response["headers"]:
-        if name != "Retry-After":  # not of a job that has ended
-            assert name.lower() in headers, f"{method} {path}: no {name}"
+    for name, header in response["headers"].items():
+        assert name.lower() in headers or not header["required"], f"{method} {path}: no {name}"
+    stray = {"location", "retry-after", "etag", "idempotency-replayed"} & headers.keys()
+    stray -= {name.lower() for name in response["headers"]}
+    assert not stray, f"{method} {path}: {status}: {stray} is not documented"
     if "content" not in response:
         assert body is None
         return

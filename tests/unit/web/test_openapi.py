@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import pytest
+from pydantic_core import PydanticUndefined
 
 from handlers import api
 from handlers.jobs.selection.request import JobRequest
 from handlers.jobs.words.limits import MAX_BODY_BYTES, Limits
+from handlers.settings import CallerSettings
 from handlers.web.openapi_build import document, text
-from handlers.web.openapi_document import packaged
+from handlers.web.openapi_document import packaged, served
 from handlers.web.routes import ROUTES
-from tests.support.openapi import check_answer
+from tests.support.openapi import _validator, check_answer
 
 HEADERS = {"content-type": "application/json", "x-request-id": "r", "etag": "t"}
 JOB = {
@@ -59,7 +62,11 @@ def test_no_reference_leads_nowhere() -> None:
 
 def test_a_request_selects_in_exactly_one_way() -> None:
     schema = document()["components"]["schemas"]["JobRequest"]
-    assert [part["required"] for part in schema["oneOf"]] == [["ids"], ["upload_id"], ["query"]]
+    assert [part["required"] for part in schema["allOf"][0]["oneOf"]] == [
+        ["ids"],
+        ["upload_id"],
+        ["query"],
+    ]
     assert set(schema["properties"]) == set(JobRequest.model_fields)
     assert schema["additionalProperties"] is False
 
@@ -115,3 +122,68 @@ def test_an_undocumented_status_type_or_a_missing_header_is_noticed(
 ) -> None:
     with pytest.raises(AssertionError):
         check_answer("GET", f"/v1/jobs/{1:032x}", status, headers, JOB)
+
+
+# --- clients that are generated ---------------------------------------------------------------
+
+
+def operations() -> list[dict[str, Any]]:
+    return [operation for path in document()["paths"].values() for operation in path.values()]
+
+
+def test_c87_a_body_is_a_model_with_its_fields_and_nothing_beside_them() -> None:
+    """A generator that meets oneOf beside properties makes a union of nothing, and no model."""
+    for route in ROUTES:
+        if route.body is None:
+            continue
+        schema = document()["components"]["schemas"][route.body.__name__]
+        assert schema["type"] == "object"
+        assert not {"oneOf", "anyOf"} & schema.keys()
+
+
+def test_c87_what_may_be_left_out_of_a_body_has_its_default_in_words() -> None:
+    """A generator of types takes a field with a default for one that is always there."""
+    for route in ROUTES:
+        if route.body is None:
+            continue
+        schema = document()["components"]["schemas"][route.body.__name__]
+        for name, field in route.body.model_fields.items():
+            shown = schema["properties"][name]
+            assert "default" not in shown
+            if not field.is_required() and field.default not in {None, PydanticUndefined}:
+                assert f"{json.dumps(field.default)} when left out." in shown["description"]
+
+
+def test_c87_an_answer_declares_the_headers_that_it_can_have() -> None:
+    made = document()["paths"]["/v1/jobs"]["post"]["responses"]
+    assert {"Location", "Idempotency-Replayed"} <= made["202"]["headers"].keys()
+    for operation in operations():
+        for status, response in operation["responses"].items():
+            assert response["headers"]["X-Request-Id"]["required"] is True
+            assert all(header["description"] for header in response["headers"].values())
+            if status in {"409", "429", "503"}:
+                assert response["headers"]["Retry-After"]["required"] is False
+
+
+def test_c87_there_are_servers_tags_and_examples_that_are_accepted() -> None:
+    made = document()
+    [server] = made["servers"]
+    named = set(re.findall(r"{(\w+)}", server["url"]))
+    assert named == server["variables"].keys()
+    tags = {tag["name"] for tag in made["tags"]}
+    for operation in operations():
+        assert set(operation["tags"]) <= tags
+        body = operation.get("requestBody")
+        if body is not None:
+            content = body["content"]["application/json"]
+            assert content["examples"]
+            schema = json.dumps(content["schema"])
+            for example in content["examples"].values():
+                assert not list(_validator(schema).iter_errors(example["value"]))
+
+
+@pytest.mark.parametrize("base", ["/live", "", "/some/path"])
+def test_c87_a_served_document_names_its_own_address(base: str) -> None:
+    caller = CallerSettings(caller_auth="token")
+    made = json.loads(served(caller, Limits(), base))
+    assert made["servers"] == [{"url": base or "/"}]
