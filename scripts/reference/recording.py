@@ -167,7 +167,11 @@ def _event(
         "multiValueQueryStringParameters": {name: [value] for name, value in query.items()} or None,
         "requestContext": {
             "requestId": REQUEST_ID,
-            "authorizer": {"tenant": TENANT, "scopes": "jobs:read jobs:write"},
+            "authorizer": {
+                "tenant": TENANT,
+                "scopes": "jobs:read jobs:write",
+                "principalId": "anna",
+            },
         },
         "body": None if body is None else json.dumps(body),
         "isBase64Encoded": False,
