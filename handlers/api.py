@@ -327,7 +327,7 @@ def _no_route(_error: Exception) -> Response[str]:
     from .web.methods import no_route  # noqa: PLC0415
 
     event = app.current_event.raw_event
-    return no_route(event["path"]).response(_request_id())
+    return no_route(event["httpMethod"], event["path"]).response(_request_id())
 
 
 def _log(status: HTTPStatus, detail: str) -> None:
