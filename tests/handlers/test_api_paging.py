@@ -51,7 +51,9 @@ def test_newest_first_and_only_the_tenants_own(stack: Deployment) -> None:
     mine = many(stack, 3)
     stack.created(["a"], tenant="other")
     assert ids_of(page(stack)) == mine
-    assert page(stack)["jobs"][0] == stack.call("GET", f"/v1/jobs/{mine[0]}").body
+    shown = stack.call("GET", f"/v1/jobs/{mine[0]}").body
+    assert shown.pop("request")["ids"]  # C85: a list has no room for it
+    assert page(stack)["jobs"][0] == shown
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4])
