@@ -99,14 +99,6 @@ PROBLEMS: Final = {
         "The IAM role that signed stands for no tenant.",
         "Add it to the setting `principals`.",
     ),
-    "method_not_allowed": (
-        "The path has no route with this method.",
-        "Use one of the methods in `Allow`.",
-    ),
-    "unsupported_media_type": (
-        "The body is not JSON in UTF-8 by its `Content-Type`, or it is compressed.",
-        "Send it as `application/json`, without a `Content-Encoding`.",
-    ),
     "not_found": ("No such route, or no such job of this tenant.", "Check the address."),
     "method_not_allowed": (
         "The route does not have this method; `Allow` names those it has.",
