@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from handlers.jobs.transitions.attempt import begin_attempt, renew_lease, store_receipt
+from handlers.jobs.lifecycle.rollout import left_to_newer
+from handlers.jobs.transitions.attempt import begin_attempt, renew_lease, say_hung, store_receipt
 from handlers.jobs.transitions.chunk_commit import commit_chunk, id_list_written, total_known
 from handlers.jobs.transitions.release import Release, release_attempt
 from handlers.jobs.words.states import State
-from handlers.testing.world import memory_world
+from handlers.testing.world import SHORT, memory_world
 from tests.support.guards import (
     GONE,
     Asked,
@@ -62,6 +63,18 @@ def receipt() -> Setup:
     return sends(world, store_receipt(job, "r2"))
 
 
+def hang() -> Setup:
+    world, job = running()
+    return sends(world, say_hung(job, "it hangs"))
+
+
+def left_to_a_newer_worker() -> Setup:
+    world = memory_world(timing=SHORT.model_copy(update={"rollout": 900}))
+    job = new_job(world, fill(world, 3))
+    read = {"state": job.state.value, "fence": job.fence}
+    return Setup(world, "not_understood", lambda: left_to_newer(world, job.id, read, "unknown"))
+
+
 def chunk() -> Setup:
     world, job = running()
     record = world.records.read(TENANT, ["r0000"])["r0000"]
@@ -100,6 +113,8 @@ SETUPS: Final = by_name(
     begin_expired,
     beat,
     receipt,
+    hang,
+    left_to_a_newer_worker,
     chunk,
     chunk_of_an_unversioned_record,
     id_list,
@@ -119,6 +134,11 @@ CASES: Final[list[Case]] = [
     refuse("receipt", "JOB", state=State.QUEUED.value),
     refuse("receipt", "JOB", fence=Asked(1)),
     accept("receipt", "JOB", position=1),
+    refuse("hang", "JOB", state=State.CANCELLING.value),
+    refuse("hang", "JOB", fence=Asked(1)),
+    refuse("left to a newer worker", "JOB", state=State.RUNNING.value),
+    refuse("left to a newer worker", "JOB", fence=Asked(1)),
+    refuse("left to a newer worker", "JOB", not_understood_since=1),
     *lost_lease("chunk"),
     refuse("chunk", "JOB", state=State.CANCELLING.value),
     refuse("chunk", "JOB", state=State.PAUSING.value),

@@ -12,6 +12,7 @@ from handlers.jobs.effects.run import effect_of_item, effect_row
 from handlers.jobs.effects.sink_pause import PausingSink
 from handlers.jobs.events.delivery import EventDelivery, replay_event
 from handlers.jobs.events.rows import event_of
+from handlers.jobs.lifecycle.dispatch import NOT_SENT, replay_dispatch, unsent_of_job
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.storage import control_table
 from handlers.jobs.storage.rates import take_grant
@@ -24,6 +25,7 @@ from handlers.jobs.words.job import Lane
 from handlers.jobs.words.rates import RateLimit, Unit
 from handlers.jobs.words.turns import Share
 from handlers.jobs.words.writes import Found, Index, Key, Put, Update
+from handlers.testing.lane_queue import MemoryLaneQueue
 from handlers.testing.runtime import START
 from handlers.testing.world import memory_world
 from tests.support.guards import (
@@ -35,6 +37,7 @@ from tests.support.guards import (
     accept,
     by_name,
     check,
+    moved_job,
     not_covered,
     refuse,
     sends,
@@ -45,7 +48,11 @@ from tests.support.listeners import new_job as told_job
 from tests.support.listeners import world_of as told_world
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from handlers.jobs.words.effect import Batch
+    from handlers.jobs.words.job import Job
+    from handlers.jobs.words.messages import Message
     from handlers.jobs.words.writes import Item
     from handlers.testing.world import MemoryWorld
 
@@ -197,6 +204,42 @@ def claim_of_dispatch() -> Setup:
     return Setup(world, "claim_dispatch", Recovery(world).run)
 
 
+class NoQueue(MemoryLaneQueue):
+    """A queue that takes no message."""
+
+    def send(self, messages: Sequence[Message]) -> frozenset[int]:
+        return frozenset(range(len(messages)))
+
+
+def unsent(**row: Any) -> tuple[MemoryWorld, Job]:
+    """A queued job whose newest dispatch is due and cannot be sent. row: attributes of its row."""
+    whole = memory_world()
+    queue = NoQueue(whole.runtime, name="small")
+    world = replace(whole, queues={**whole.queues, SMALL: queue})
+    job = new_job(world, fill(world, 3))
+    key = control_table.dispatch_key(job.id, job.dispatches)
+    due = control_table.due(control_table.DISPATCH, job.id, START, world.due_shards)
+    world.store.transact("load", [Update(key, set={**due, **row})])
+    return world, job
+
+
+def dispatch_later() -> Setup:
+    world, _ = unsent()
+    return Setup(world, "dispatch_later", Recovery(world).run)
+
+
+def dispatch_parked() -> Setup:
+    world, _ = unsent(tries=memory_world().limits.max_dispatch_tries - 1)
+    return Setup(world, "park_dispatch", Recovery(world).run)
+
+
+def dispatch_replayed() -> Setup:
+    world, job = unsent(parked=True)
+    world.store.transact("load", [Update(control_table.job_key(job.id), set={"message": NOT_SENT})])
+    [row] = unsent_of_job(world, job.id)
+    return Setup(world, "unpark_dispatch", lambda: replay_dispatch(world, row))
+
+
 def first_charge() -> Setup:
     return sends(memory_world(), charge_share("acme", Share(), Share(used=5, at=START)))
 
@@ -257,6 +300,9 @@ SETUPS: Final = by_name(
     event_replayed,
     event_told_at_once,
     claim_of_dispatch,
+    dispatch_later,
+    dispatch_parked,
+    dispatch_replayed,
     first_charge,
     charge,
     first_grant,
@@ -316,6 +362,11 @@ CASES: Final[list[Case]] = [
     refuse("event replayed", EVENT, parked=GONE),
     refuse("event told at once", TOLD, tries=Asked(1)),
     *taken("claim of dispatch", "DISPATCH"),
+    *taken("dispatch later", "DISPATCH"),
+    *taken("dispatch parked", "DISPATCH"),
+    *moved_job("dispatch parked"),
+    refuse("dispatch replayed", "DISPATCH", parked=GONE),
+    *moved_job("dispatch replayed"),
     refuse("first charge", "SHARE#bulk", at=START),
     refuse("charge", "SHARE#bulk", at=Asked(1)),
     refuse("charge", "SHARE#bulk", used=Asked(1)),
