@@ -185,6 +185,7 @@ def limit(setup: str, item: str, count: str, most: int) -> list[Case]:
         refuse(setup, item, **{count: most - 1, "own_limit": most - 1}),
         accept(setup, item, **{count: GONE, "own_limit": most + 1}),
         absent(setup, item, refused=False),
+        refuse(setup, item, **{count: GONE, "own_limit": 0}),
     ]
 
 
@@ -242,6 +243,10 @@ CASES: Final[list[Case]] = [
     refuse("take subject", "LEASE", expires_at=Asked(1)),
     *moved_job("take subject"),
     refuse("take subject", "JOB 2", state=State.QUEUED.value),
+    refuse("take subject", "SLOTS#small", own_limit=0),
+    accept("take subject", "SLOTS#small", own_limit=1),
+    refuse("take subject", "ACTIVE", own_limit=0),
+    accept("take subject", "ACTIVE", own_limit=1),
     *lost_lease("pause queued"),
     *moved_job("pause queued"),
     *lost_lease("pause expired"),
