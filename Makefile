@@ -42,7 +42,7 @@ export NO_MKDOCS_2_WARNING := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup format lint types imports check test unit demo verify up down status bench docs \
-	reference openapi synth simulate soak lock trace clean
+	reference openapi synth simulate soak explore mutants lock trace clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -142,6 +142,12 @@ simulate: $(STAMP) ## Replay one seed of the simulation (SEED=n)
 
 soak: $(STAMP) ## Simulate many more seeds than the tests do (RUNS=n)
 	$(BIN)/fairlane soak --runs $(or $(RUNS),$(error make soak RUNS=n))
+
+explore: $(STAMP) ## Try more orders of port calls than the tests do (ARGS=--faults=2)
+	$(BIN)/python -m tests.explorer.run $(ARGS)
+
+mutants: $(STAMP) ## Run the mutants of the rules and write docs/mutants.md (ARGS=--changed)
+	$(BIN)/python -m tests.mutants.run $(ARGS)
 
 lock: $(STAMP) ## Compile requirements/*.in again (ARGS=--upgrade for newer indirect ones)
 	$(COMPILE) $(ARGS) requirements/setup.in -o requirements/setup.txt

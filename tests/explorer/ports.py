@@ -1,0 +1,203 @@
+"""The ports as one process sees them: it stops before every call that others can notice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from handlers.jobs.words.errors import ReceiptExpired
+from handlers.jobs.words.writes import Page
+from tests.simulation.watch import Watch, WatchedStore
+
+from .schedule import Fault, Process, Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from handlers.jobs.words.job import Lane
+    from handlers.jobs.words.messages import Message
+    from handlers.jobs.words.operation import Record
+    from handlers.jobs.words.ports import Delivery, Depth
+    from handlers.jobs.words.writes import Cursor, Index, Item, Key, Value, Write
+    from handlers.testing.lane_queue import MemoryLaneQueue
+    from handlers.testing.payload_store import MemoryPayloadStore
+    from handlers.testing.record_store import MemoryRecordStore
+
+T = TypeVar("T")
+WRITING: Final = (Fault.CRASH, Fault.LOST, Fault.LOST_AFTER)
+LATE: Final = frozenset({"beat", "commit_chunk"})
+"""Writes whose effect may come after the reply was given up; docs/simulation.md says why only
+these."""
+NEVER_DUE: Final = ("effect#", "event#", "admit#", "cleanup#")
+"""Partitions of rows that no play makes."""
+OF_THE_LANE: Final = frozenset({"begin", "store_receipt", "commit_chunk"})
+"""Writes that only a worker of the job's lane makes."""
+
+
+class HashedStore(WatchedStore):
+    """A WatchedStore that keeps a hash of its items."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hashes: dict[Key, int] = {}
+
+    def transact(self, action: str, writes: Sequence[Write]) -> None:
+        super().transact(action, writes)
+        for write in writes:
+            if write.key in self._items:
+                self.hashes[write.key] = hash(
+                    repr(sorted(self._items[write.key].items(), key=_name))
+                )
+            else:
+                self.hashes.pop(write.key, None)
+
+    @property
+    def hash(self) -> int:
+        return hash(frozenset(self.hashes.items()))
+
+
+def _name(entry: tuple[str, object]) -> str:
+    return entry[0]
+
+
+@dataclass(frozen=True)
+class StepStore:
+    schedule: Schedule
+    process: Process
+    inner: HashedStore
+    watch: Watch
+
+    def get(self, key: Key) -> Item | None:
+        return self._read(f"get {key.pk}", lambda: self.inner.get(key))
+
+    def query(
+        self,
+        index: Index,
+        partition: str,
+        *,
+        up_to: int | None = None,
+        descending: bool = False,
+        limit: int = 100,
+        after: Cursor | None = None,
+    ) -> Page:
+        if partition.startswith(NEVER_DUE):
+            return Page(())
+        return self._read(
+            f"query {partition}",
+            lambda: self.inner.query(
+                index, partition, up_to=up_to, descending=descending, limit=limit, after=after
+            ),
+        )
+
+    def count(self, index: Index, partition: str, *, before: str | int, at_most: int) -> int:
+        return self._read(
+            f"count {partition}",
+            lambda: self.inner.count(index, partition, before=before, at_most=at_most),
+        )
+
+    def query_partition(
+        self, pk: str, *, sk_prefix: str, limit: int = 100, after: Cursor | None = None
+    ) -> Page:
+        return self._read(
+            f"query {pk}",
+            lambda: self.inner.query_partition(pk, sk_prefix=sk_prefix, limit=limit, after=after),
+        )
+
+    def transact(self, action: str, writes: Sequence[Write]) -> None:
+        thread = self.schedule.current
+        self.watch.sending(thread, action, writes)  # type: ignore[arg-type]  # it is only a key
+        try:
+            faults = (*WRITING, Fault.LATE) if action in LATE else WRITING
+            self.schedule.make(action, lambda: self._write(action, writes), faults=faults)
+        finally:
+            self.watch.answered(thread)  # type: ignore[arg-type]
+
+    def _write(self, action: str, writes: Sequence[Write]) -> None:
+        self.inner.transact(action, writes)
+        if action in OF_THE_LANE and self.process.lane is not None:
+            jobs = [self.watch.jobs[w.key.pk[4:]] for w in writes if w.key.sk == "JOB"]
+            if any(job["lane"] != self.process.lane.value for job in jobs):
+                self.watch.wrong("lane", f"{action} of a worker of the {self.process.lane} lane")
+
+    def _read(self, what: str, act: Callable[[], T]) -> T:
+        return self.schedule.make(what, act)
+
+
+@dataclass(frozen=True)
+class StepRecords:
+    """Reads of records are made at once: a later one would only find newer versions."""
+
+    schedule: Schedule
+    inner: MemoryRecordStore
+
+    def read(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Record]:
+        found = self.inner.read(tenant, ids)
+        self.schedule.answered("read records", found)
+        return found
+
+    def change(self, record: Record, fields: Mapping[str, Value], job_id: str) -> Write:
+        return self.inner.change(record, fields, job_id)
+
+    def remove(self, record: Record, job_id: str) -> Write:
+        return self.inner.remove(record, job_id)
+
+
+@dataclass(frozen=True)
+class StepQueue:
+    schedule: Schedule
+    inner: MemoryLaneQueue
+    lane: Lane
+    watch: Watch
+
+    def send(self, messages: Sequence[Message]) -> frozenset[int]:
+        return self.schedule.make(
+            f"send {self.lane}", lambda: self.inner.send(messages), faults=WRITING
+        )
+
+    def receive(self, limit: int, wait_seconds: int) -> Sequence[Delivery]:
+        raise NotImplementedError("deliveries are the play's")
+
+    def set_visibility(self, receipt: str, seconds: int) -> None:
+        """Made at once: the play delivers whenever it likes."""
+        self._of_this_queue(receipt)
+        try:
+            self.inner.set_visibility(receipt, seconds)
+        except ReceiptExpired as error:
+            self.schedule.answered("set visibility", repr(error))
+            raise
+
+    def delete(self, receipt: str) -> None:
+        self.schedule.make(
+            "delete message",
+            lambda: self._delete(receipt),
+            faults=(Fault.CRASH,),
+        )
+
+    def depth(self) -> Depth:
+        return self.inner.depth()
+
+    def _delete(self, receipt: str) -> None:
+        self._of_this_queue(receipt)
+        self.watch.delete(self.lane, receipt)
+
+    def _of_this_queue(self, receipt: str) -> None:
+        if receipt not in self.inner._receipts:
+            self.watch.wrong("lane", f"a receipt of another queue is used on {self.lane}")
+
+
+@dataclass(frozen=True)
+class StepPayloads:
+    schedule: Schedule
+    inner: MemoryPayloadStore
+
+    def put(self, name: str, blocks: Iterable[bytes]) -> int:
+        return self.inner.put(name, blocks)
+
+    def read(self, name: str, offset: int, length: int) -> bytes:
+        return self.inner.read(name, offset, length)
+
+    def delete(self, name: str) -> None:
+        self.schedule.make("delete payload", lambda: self.inner.delete(name), faults=(Fault.CRASH,))
+
+    def link(self, name: str, *, file_name: str, seconds: int) -> str:
+        return self.inner.link(name, file_name=file_name, seconds=seconds)

@@ -1,0 +1,58 @@
+"""Every order of the calls of a few processes keeps the rules, and a missing guard is found."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from .explore import Bounds, Found, Search
+from .mutations import ALL
+from .plays import PLAYS
+
+ORDERS: Final = Bounds(faults=0, switches=2, states=250)
+FAULTS: Final = Bounds(faults=1, switches=1, states=250)
+TWO_FAULTS: Final = Bounds(faults=2, switches=0, states=250)
+"""What ``make test`` looks at in each play. ``make explore`` looks at more."""
+
+FOUND_IN: Final[dict[str, tuple[str, Bounds]]] = {
+    "a job of another lane is taken": ("a promotion", Bounds(1, 1, 1500)),
+    "a dead holder gets no grace": ("a takeover", Bounds(0, 1, 1500)),
+    "a takeover does not end the old job": ("a takeover", Bounds(0, 1, 1500)),
+    "a resuming attempt ignores a beat in between": ("two workers", Bounds(0, 2, 1500)),
+    "an attempt is concluded before its heartbeat stops": ("two workers", Bounds(0, 2, 1500)),
+    "an ended job is ended again": ("two workers", Bounds(0, 2, 1500)),
+    "no fence check in the chunk commit": ("two workers", Bounds(0, 2, 1500)),
+    "no position check in the chunk commit": ("two workers", Bounds(0, 2, 3000)),
+    "stopping the heartbeat does not wait": ("two workers", Bounds(0, 2, 1500)),
+}
+"""The play that shows a missing guard, and how far to look."""
+
+
+@pytest.mark.parametrize("bounds", [ORDERS, FAULTS, TWO_FAULTS], ids=["orders", "fault", "faults"])
+@pytest.mark.parametrize("play", PLAYS)
+def test_every_order_keeps_the_rules(play: str, bounds: Bounds) -> None:
+    found = search(play, bounds)
+    print(found)  # noqa: T201  what pytest -rP is asked for
+    assert not found.wrong, "\n".join([*found.wrong, *found.trace])
+    assert found.states > 100
+    assert found.ends > 5
+
+
+@pytest.mark.parametrize("name", FOUND_IN)
+def test_a_missing_guard_is_found(name: str) -> None:
+    play, bounds = FOUND_IN[name]
+    with ALL[name]():
+        found = search(play, bounds)
+    assert found.wrong, f"{found} sees nothing"
+    assert not any("TypeError" in each or "AttributeError" in each for each in found.wrong)
+    print(f"{name}: {found}: {found.wrong[0]}")  # noqa: T201  what pytest -rP is asked for
+
+
+def test_a_search_is_always_the_same() -> None:
+    bounds = Bounds(faults=1, switches=1, states=200)
+    assert search("two workers", bounds) == search("two workers", bounds)
+
+
+def search(play: str, bounds: Bounds) -> Found:
+    return Search(PLAYS[play], bounds).run()

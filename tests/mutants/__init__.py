@@ -1,0 +1,1 @@
+"""Mutants: the rules with one condition, comparison or guard changed, and the tests that notice."""
