@@ -180,7 +180,7 @@ def _search_index(
     from .effects.search_index import SearchIndex  # noqa: PLC0415  see sinks_of
 
     client = _search_client(url, settings.search_region, connections)
-    return SearchIndex(client, settings.search_index, schema, runtime)
+    return SearchIndex(client, settings.search_index, schema, runtime, settings.search_fields)
 
 
 def _search_client(
@@ -220,7 +220,9 @@ def _search_query(settings: WorkSettings, schema: RecordSchema, connections: int
     effects = settings.effects
     url = effects.search_url or ""  # WorkSettings requires one
     client = _search_client(url, effects.search_region, connections, RawNumbers())
-    return SearchQuery(client, effects.search_index, schema, settings.query.order_field)
+    return SearchQuery(
+        client, effects.search_index, schema, settings.query.order_field, effects.search_fields
+    )
 
 
 def _webhook(url: str, settings: EffectSettings, runtime: Runtime) -> Sink:

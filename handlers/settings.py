@@ -56,6 +56,19 @@ class Environment(BaseModel):
             raise SettingsError(_describe(error)) from error
 
 
+def _from_json(value: object) -> object:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _to_json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+FieldKind = Literal["text", "number", "boolean"]
+# A full stop, a star or a leading underscore means something else to an index.
+SearchableName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,127}$")]
+
+
 class EffectSettings(BaseModel):
     """The places outside that a deployment has; none is a normal deployment."""
 
@@ -65,6 +78,14 @@ class EffectSettings(BaseModel):
     """An OpenSearch endpoint: https, signed for AWS, or http on loopback, not signed."""
     search_index: str = "records"
     """Index or alias."""
+    search_fields: Annotated[
+        dict[SearchableName, FieldKind] | None,
+        BeforeValidator(_from_json),
+        PlainSerializer(lambda value: None if value is None else _to_json(value), when_used="json"),
+    ] = Field(default=None, max_length=200)
+    """The fields that queries may filter and sort by, with their types. No record can then change
+    what the index accepts or finds. None: every field is searchable, by the type of its first
+    value in the index, whichever tenant wrote it; for deployments whose tenants share a schema."""
     search_region: str | None = None
     """The domain's region, where it is not the workers' own."""
     webhook_url: str | None = Field(default=None, pattern=r"^https?://[^/@\s]+(/\S*)?$")
@@ -177,6 +198,9 @@ class WorkSettings(Environment):
                 protected,
                 "workers of the older version go on for that long",
             )
+        fields, order = self.effects.search_fields, self.query.order_field
+        if fields is not None and order is not None and order not in fields:
+            raise ValueError(f"query_order_field = {order} is not one of effects_search_fields")
         if self.query.source == "search" and self.effects.search_url is None:
             raise ValueError("query_source = search needs effects_search_url, which is not set")
         return self
@@ -203,14 +227,6 @@ class AuthSettings(Environment):
     server of Amazon Cognito."""
     auth_leeway: int = Field(default=30, ge=0, le=300)
     """Seconds of clock difference tolerated in exp, nbf and iat."""
-
-
-def _from_json(value: object) -> object:
-    return json.loads(value) if isinstance(value, str) else value
-
-
-def _to_json(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
 
 
 def _tenant(name: str) -> str:

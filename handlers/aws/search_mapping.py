@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from opensearchpy.exceptions import NotFoundError
 
 from ..jobs.words.errors import Transient
+
+SearchFields: TypeAlias = Mapping[str, str]
+"""By the name of a searchable field, a key of ``TYPES``."""
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
@@ -25,6 +28,10 @@ TRUSTED: Final = 60_000
 """ms for which the check of an alias is trusted."""
 FIRST: Final = "000001"
 """What the name of an alias's first index ends in."""
+UNINDEXED: Final = "fairlane_unindexed"
+"""Where a document names the searchable fields whose value the index cannot hold as it should. Each
+query finds such a document, and the record decides."""
+TYPES: Final[Mapping[str, str]] = {"text": "keyword", "number": "double", "boolean": "boolean"}
 HELP: Final = "fairlane index create makes one"
 
 
@@ -32,20 +39,19 @@ class WrongIndex(Transient):
     """The search index is missing, or its mapping is not that of records; an operator mends it."""
 
 
-def index_body(schema: RecordSchema) -> dict[str, Any]:
+def index_body(schema: RecordSchema, fields: SearchFields | None = None) -> dict[str, Any]:
     """Settings and mappings of an index: what finds, filters and sorts documents as the record
-    table does. Text is matched whole, and every number has room for decimals."""
+    table does. Text is matched whole, and every number has room for decimals. fields: see
+    ``EffectSettings.search_fields``; no document changes such a mapping."""
+    properties = {name: _mapped(kind) for name, kind in _types(schema, fields).items()}
+    if fields is not None:
+        return {"mappings": {"properties": properties, "dynamic": False, "date_detection": False}}
     return {
         "mappings": {
-            "properties": {name: {"type": kind} for name, kind in _types(schema).items()},
+            "properties": properties,
             "date_detection": False,
             "dynamic_templates": [
-                {
-                    "text": {
-                        "match_mapping_type": "string",
-                        "mapping": {"type": "keyword", "ignore_above": 8191},
-                    }
-                },
+                {"text": {"match_mapping_type": "string", "mapping": _mapped("keyword", 8191)}},
                 {"whole": {"match_mapping_type": "long", "mapping": {"type": "double"}}},
                 {"decimal": {"match_mapping_type": "double", "mapping": {"type": "double"}}},
             ],
@@ -53,20 +59,24 @@ def index_body(schema: RecordSchema) -> dict[str, Any]:
     }
 
 
-def mapping_problem(client: OpenSearch, index: str, schema: RecordSchema) -> str | None:
+def mapping_problem(
+    client: OpenSearch, index: str, schema: RecordSchema, fields: SearchFields | None = None
+) -> str | None:
     """Why records cannot be written to the index or alias; None when they can. Raises
     OpenSearchException."""
-    return _problem(index, _mappings(client, index), schema)
+    return _problem(index, _mappings(client, index), schema, fields)
 
 
-def create_index(client: OpenSearch, index: str, schema: RecordSchema) -> bool:
+def create_index(
+    client: OpenSearch, index: str, schema: RecordSchema, fields: SearchFields | None = None
+) -> bool:
     """Make an index of records behind an alias of this name; false when there is one. Raises
     WrongIndex for one of another kind, OpenSearchException."""
     if found := _mappings(client, index):
-        if problem := _problem(index, found, schema):
+        if problem := _problem(index, found, schema, fields):
             raise WrongIndex(problem)
         return False
-    body = {**index_body(schema), "aliases": {index: {}}}
+    body = {**index_body(schema, fields), "aliases": {index: {}}}
     client.indices.create(index=f"{index}-{FIRST}", body=body)
     return True
 
@@ -79,6 +89,7 @@ class CheckedIndex:
     index: str
     schema: RecordSchema
     runtime: Runtime
+    fields: SearchFields | None = None
     _alias_until: int = field(default=0, init=False)
 
     def options(self) -> Mapping[str, str]:
@@ -86,7 +97,7 @@ class CheckedIndex:
         OpenSearchException."""
         if self.runtime.now() >= self._alias_until:
             found = _mappings(self.client, self.index)
-            if problem := _problem(self.index, found, self.schema):
+            if problem := _problem(self.index, found, self.schema, self.fields):
                 raise WrongIndex(problem)
             if self.index in found:
                 return {}
@@ -94,9 +105,16 @@ class CheckedIndex:
         return {"require_alias": "true"}
 
 
-def _types(schema: RecordSchema) -> Mapping[str, str]:
-    """The type of each field that every document has."""
-    return {schema.tenant: "keyword", schema.id: "keyword", schema.version: "long"}
+def _types(schema: RecordSchema, fields: SearchFields | None) -> Mapping[str, str]:
+    """The type of each field that an index of records maps."""
+    always = {schema.tenant: "keyword", schema.id: "keyword", schema.version: "long"}
+    if fields is None:
+        return always
+    return {**{name: TYPES[kind] for name, kind in fields.items()}, UNINDEXED: "keyword", **always}
+
+
+def _mapped(kind: str, longest: int | None = None) -> dict[str, Any]:
+    return {"type": kind} if longest is None else {"type": kind, "ignore_above": longest}
 
 
 def _mappings(client: OpenSearch, index: str) -> Mapping[str, Any]:
@@ -108,14 +126,18 @@ def _mappings(client: OpenSearch, index: str) -> Mapping[str, Any]:
     return found
 
 
-def _problem(index: str, found: Mapping[str, Any], schema: RecordSchema) -> str | None:
+def _problem(
+    index: str, found: Mapping[str, Any], schema: RecordSchema, fields: SearchFields | None
+) -> str | None:
     if not found:
         return f"there is no search index {index!r}: {HELP}"
     for name, said in found.items():
         properties = said["mappings"].get("properties", {})
-        for field_, kind in _types(schema).items():
+        for field_, kind in _types(schema, fields).items():
             has = properties.get(field_, {}).get("type")
             if has != kind:
                 wrong = f"it maps {field_!r} as {has or 'nothing'} instead of {kind}"
                 return f"the search index {name!r} is not one of records: {wrong}"
+        if fields is not None and str(said["mappings"].get("dynamic")).lower() != "false":
+            return f"the search index {name!r} takes fields that are not in search_fields: {HELP}"
     return None

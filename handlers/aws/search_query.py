@@ -23,6 +23,7 @@ from ..jobs.words.exact_json import exact_json
 from ..jobs.words.filters import Comparison, Equality, Existence, Membership, Prefix
 from ..jobs.words.limits import MAX_REASON
 from ..jobs.words.ports import Count, Match, Matches
+from .search_mapping import UNINDEXED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from ..jobs.words.filters import AnyCondition, Filter
     from ..jobs.words.record_schema import RecordSchema
+    from .search_mapping import SearchFields
 
 WHOLE: Final = {"allow_partial_search_results": "false"}
 """A shard that does not answer is an error, not fewer records."""
@@ -61,6 +63,9 @@ class SearchQuery:
     index: str
     schema: RecordSchema
     order_field: str | None = None
+    fields: SearchFields | None = None
+    """The searchable ones, with which the documents were made (``EffectSettings.search_fields``);
+    None: whatever a document holds is searchable."""
 
     @property
     def sorts(self) -> frozenset[str]:
@@ -102,7 +107,10 @@ class SearchQuery:
         ]
         must_not: list[Any] = []
         for condition in filter_.all:
-            _add(condition, must, must_not)
+            if self.fields is None:
+                _add(condition, must, must_not)
+            else:
+                _add_typed(condition, self.fields, must, must_not)
         return {"bool": {"filter": must, "must_not": must_not}}
 
     def _ask(self, call: Callable[[], Any]) -> Any:
@@ -150,6 +158,44 @@ def _add(condition: AnyCondition, must: list[Any], must_not: list[Any]) -> None:
             (must if wanted else must_not).append({"exists": {"field": field}})
         case Comparison(op=op, value=value):
             must.append({"range": {field: {_bound(op, value): value}}})
+
+
+def _add_typed(
+    condition: AnyCondition, fields: SearchFields, must: list[Any], must_not: list[Any]
+) -> None:
+    """As ``_add``, over declared fields. A document whose value of the field is not indexed is
+    found as well. Raises QueryRefused for another field."""
+    field = condition.field
+    if field not in fields:
+        known = ", ".join(sorted(fields)) or "none"
+        raise QueryRefused(f"the field {field!r} is not searchable; searchable are: {known}")
+    unindexed = {"term": {UNINDEXED: {"value": field}}}
+    native: list[Any] = []
+    opposite: list[Any] = []
+    if (fitting := _fitting(condition, fields[field])) is not None:
+        _add(fitting, native, opposite)
+    must_not += opposite
+    if isinstance(condition, Existence) and not condition.value:
+        must_not.append(unindexed)
+    elif not (isinstance(condition, Equality) and condition.op == "ne"):
+        must.append({"bool": {"should": [*native, unindexed], "minimum_should_match": 1}})
+
+
+def _fitting(condition: AnyCondition, kind: str) -> AnyCondition | None:
+    """The condition with the values that a field of this type can hold; None when it can hold none
+    of them."""
+    match condition:
+        case Existence():
+            return condition
+        case Membership(value=values):
+            left = [each for each in values if _kind_of(each) == kind]
+            return condition.model_copy(update={"value": left}) if left else None
+        case _:
+            return condition if _kind_of(condition.value) == kind else None
+
+
+def _kind_of(value: object) -> str:
+    return "boolean" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
 
 
 def _bound(op: str, value: object) -> str:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from boto3.dynamodb.types import Binary
 
+from ..aws.search_mapping import UNINDEXED
 from ..jobs.words.exact_json import exact_json
 
 if TYPE_CHECKING:
+    from ..aws.search_mapping import SearchFields
     from ..jobs.words.operation import Record
     from ..jobs.words.record_schema import RecordSchema
 
 
+LONGEST: Final = 32_766
+"""Bytes of the longest text that an index holds as one term."""
 _BYTES: Final = (Binary, bytes, bytearray)
 
 
@@ -25,18 +30,39 @@ def document_id(tenant: str, record_id: str) -> str:
     return hashlib.sha256(f"{len(tenant)}:{tenant}{record_id}".encode()).hexdigest()
 
 
-def document(schema: RecordSchema, record: Record) -> str:
+def document(schema: RecordSchema, record: Record, fields: SearchFields | None = None) -> str:
     """The record's fields with its tenant, id and version under their names in the record table,
     as JSON on one line. Numbers are exact, sets are sorted lists, bytes are base64. Raises
-    TypeError for what has no JSON form."""
+    TypeError for what has no JSON form.
+
+    fields: the searchable ones. A value that the index cannot hold as its field's type is left
+    out, and ``UNINDEXED`` names the field; so are names that an index takes for paths."""
+    found = dict(record.fields)
+    unfit: list[str] = []
+    if fields is not None:
+        unfit = [n for n, kind in fields.items() if n in found and not _fits(found[n], kind)]
+        found = {n: v for n, v in found.items() if n not in unfit and n.strip() and "." not in n}
     return exact_json(
         {
-            **{name: _plain(value) for name, value in record.fields.items()},
+            **{name: _plain(value) for name, value in found.items()},
+            **({UNINDEXED: unfit} if fields is not None else {}),
             schema.tenant: record.tenant,
             schema.id: record.id,
             schema.version: record.version,
         }
     )
+
+
+def _fits(value: object, kind: str) -> bool:
+    match kind:
+        case _ if value is None:
+            return True
+        case "text":
+            return isinstance(value, str) and len(value.encode(errors="surrogatepass")) <= LONGEST
+        case "number":
+            return isinstance(value, int | Decimal) and not isinstance(value, bool)
+        case _:
+            return isinstance(value, bool)
 
 
 def existence(answer: Mapping[str, Any]) -> bool | None:

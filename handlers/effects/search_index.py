@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from opensearchpy import OpenSearch
 
+    from ..aws.search_mapping import SearchFields
     from ..jobs.words.effect import Batch, Projection
     from ..jobs.words.ports import Runtime
     from ..jobs.words.record_schema import RecordSchema
@@ -64,10 +65,12 @@ class SearchIndex:
     index: str
     schema: RecordSchema
     runtime: Runtime
+    fields: SearchFields | None = None
+    """See ``EffectSettings.search_fields``."""
 
     @cached_property
     def _checked(self) -> CheckedIndex:
-        return CheckedIndex(self.client, self.index, self.schema, self.runtime)
+        return CheckedIndex(self.client, self.index, self.schema, self.runtime, self.fields)
 
     def deliver(self, batch: Batch) -> Delivered:
         result = _Result()
@@ -95,7 +98,7 @@ class SearchIndex:
         lines = [json.dumps({verb: {**target, **_options(how)}})]
         if sent.record is not None:
             try:
-                lines.append(document(self.schema, sent.record))
+                lines.append(document(self.schema, sent.record, self.fields))
             except TypeError as error:
                 result.refused[sent.id] = str(error)
                 return None

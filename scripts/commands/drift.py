@@ -78,7 +78,7 @@ def sides_of(here: Deployment, tenant: str) -> Sides:
     settings = here.settings
     client, schema = client_of(settings), schema_of(settings)
     index = settings.effects.search_index
-    if problem := mapping_problem(client, index, schema):
+    if problem := mapping_problem(client, index, schema, settings.effects.search_fields):
         raise LocalError(problem)
     return Sides(
         tenant=tenant,

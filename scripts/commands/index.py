@@ -35,7 +35,9 @@ def create_(*, stack: Stack = None, name: Name = DEFAULT_NAME) -> None:
     settings = here.settings
     index = settings.effects.search_index
     with _asking(), noted(here, "index create"):
-        made = create_index(client_of(settings), index, schema_of(settings))
+        made = create_index(
+            client_of(settings), index, schema_of(settings), settings.effects.search_fields
+        )
     print(f"made {index}; {REFILL}" if made else f"{index} is there, and its mapping is right")
 
 
@@ -46,7 +48,9 @@ def check(*, stack: Stack = None, name: Name = DEFAULT_NAME) -> None:
     settings = deployment(stack, name).settings
     index = settings.effects.search_index
     with _asking():
-        problem = mapping_problem(client_of(settings), index, schema_of(settings))
+        problem = mapping_problem(
+            client_of(settings), index, schema_of(settings), settings.effects.search_fields
+        )
     print(problem or f"{index} is there, and its mapping is right")
     raise typer.Exit(DIFFERENT if problem else 0)
 
