@@ -11,7 +11,7 @@ from pydantic.json_schema import models_json_schema
 
 from handlers.effects.event_bus import DETAIL_TYPE, SOURCE
 from handlers.effects.notice import notice
-from handlers.effects.webhook import signature
+from handlers.effects.webhook import FOR_GOOD, signature
 from handlers.jobs.words.event import EventType
 from handlers.jobs.words.job import EndReason, Lane, Waiting
 from handlers.jobs.words.states import State
@@ -112,8 +112,8 @@ message can come twice, late or out of order: a receiver goes by `version`, and 
 Every webhook is a POST with these headers.
 
 {headers}
-A 2xx is success. After 408, 425, 429, 5xx, a redirect or no answer, Fairlane sends it again; any
-other answer refuses it for good.
+A 2xx is success, and {for_good} refuse it for good. After any other answer, a redirect or none,
+Fairlane sends it again, with growing waits.
 
 ## Records changed
 
@@ -146,6 +146,7 @@ FIELDS: Final = ("field", "value", "meaning")
 def page() -> str:
     changed, ended = _heard()
     return PAGE.format(
+        for_good=_for_good(),
         headers=table(("header", "what it is"), [(f"`{n}`", text) for n, text in HEADERS.items()]),
         changed=_fields(RecordsChanged) + "\nEach of `records`:\n\n" + _fields(ChangedRecord),
         changed_example=_request(changed),
@@ -213,7 +214,7 @@ def _webhook(name: str, model: type[BaseModel], summary: str) -> dict[str, Any]:
             },
             "responses": {
                 "2XX": {"description": "Taken."},
-                "4XX": {"description": "Refused for good, but for 408, 425 and 429: sent again."},
+                "4XX": {"description": f"{_for_good()}: refused for good. Others: sent again."},
                 "5XX": {"description": "Sent again."},
             },
         }
@@ -233,6 +234,10 @@ def _fields(model: type[BaseModel]) -> str:
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     """Models have no heading of their own here."""
     return {"type": "object"} if "properties" in schema else schema
+
+
+def _for_good() -> str:
+    return ", ".join(str(int(status)) for status in sorted(FOR_GOOD))
 
 
 def _when(event: EventType) -> str:

@@ -224,6 +224,12 @@ TOKENS: dict[str, dict[str, Any]] = {
         "client_id": "2example34567890",
         "scope": "fairlane/jobs:read",
     },
+    "Keycloak": {
+        "iss": "https://login.your-company.com/realms/main",
+        "aud": "fairlane",
+        "tenant": "acme",
+        "scope": "profile jobs:read",
+    },
 }
 """Tokens as each issuer makes them, where they differ from those of the tests."""
 

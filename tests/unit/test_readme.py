@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Final
 
+from fairlane_client import __version__
 from handlers.jobs.words import ports
 
 ROOT: Final = Path(__file__).parents[2]
@@ -72,6 +74,17 @@ def test_the_first_screen_says_what_it_is_shows_it_and_says_what_it_is_not() -> 
     )
     assert what < shown < is_not
     assert "docs/tutorial.md" in screen
+
+
+def test_the_newest_release_is_the_version_of_both_distributions() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.*)$", changes, re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    released = [re.fullmatch(r"(\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)", each) for each in headings[1:]]
+    versions = [each[1] for each in released if each is not None]
+    assert len(versions) == len(headings) - 1
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert versions[0] == project["version"] == __version__
 
 
 def test_another_record_store_is_as_many_methods_as_it_says() -> None:
