@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fairlane_client import Client, ItemView, NotDownloaded, ReportView
+from fairlane_client import Client, ItemView, NotDownloaded, ReportView, Unreachable
 from fairlane_client.commands import results
-from handlers.jobs.results.items import ItemOutcome
+from fairlane_client.problems import ReportTooLarge
+from handlers.jobs.results.items import ItemOutcome, ItemResult
+from handlers.jobs.results.report import COLUMNS, ReportFormat, _csv, _ReportWriter
+from handlers.testing.world import memory_world
 from tests.support import views
 from tests.support.commands import invoke, words
 
@@ -163,3 +166,72 @@ def test_a_download_that_fails_is_an_error(
     result = invoke("report", "j1", "--to", str(tmp_path / "r.csv"))
     assert (result.exit_code, result.stdout) == (code, "")
     assert str(error) in words(result)
+
+
+@pytest.fixture
+def too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    def report(self: Client, job_id: str, *, form: str, outcome: str) -> ReportView:
+        raise ReportTooLarge(422, "report_too_large", "list them instead")
+
+    monkeypatch.setattr(Client, "report", report)
+
+
+@pytest.mark.usefixtures("too_large")
+@pytest.mark.parametrize("form", ReportFormat)
+def test_a_report_that_is_too_large_is_written_from_pages(
+    asked: list[str], tmp_path: Path, form: ReportFormat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same bytes as the API's own report over the same records."""
+    monkeypatch.setitem(ITEMS, "skipped", [ItemView(id="=1+1", reason='\'a, "b"\nc')])
+    to = tmp_path / "r"
+    shown = json.loads(
+        invoke("report", "j1", "--to", str(to), "--format", form.value, "--json").stdout
+    )
+    rows = [
+        ItemResult(item.id, ItemOutcome(outcome), item.reason, item.sink)
+        for outcome in ItemOutcome
+        for item in ITEMS[outcome.value]
+    ]
+    assert to.read_bytes() == bytes_of(rows, form)
+    assert (shown["count"], shown["file"]) == (4, str(to))
+    assert shown["bytes"] == to.stat().st_size
+    assert asked == list(ItemOutcome)
+    assert [file.name for file in tmp_path.iterdir()] == ["r"]
+
+
+@pytest.mark.usefixtures("too_large", "asked")
+def test_a_report_of_one_outcome_reads_only_that(asked: list[str], tmp_path: Path) -> None:
+    to = tmp_path / "r.jsonl"
+    said = invoke("report", "j1", "--to", str(to), "--outcome", "refused").stdout
+    assert asked == ["refused"]
+    assert said.startswith("1 records")
+
+
+@pytest.mark.usefixtures("too_large")
+def test_pages_that_end_early_leave_the_older_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def items(self: Client, job_id: str, outcome: str, *, limit: int) -> Iterator[ItemView]:
+        yield ITEMS["failed"][0]
+        raise Unreachable("nobody answered")
+
+    monkeypatch.setattr(Client, "items", items)
+    to = tmp_path / "r.csv"
+    to.write_text("before")
+    assert invoke("report", "j1", "--to", str(to)).exit_code != 0
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["before"]
+
+
+@pytest.mark.usefixtures("too_large")
+def test_a_report_that_is_too_large_has_no_address(asked: list[str]) -> None:
+    result = invoke("report", "j1")
+    assert result.exit_code != 0
+    assert "report_too_large" in words(result)
+    assert asked == []
+
+
+def bytes_of(rows: list[ItemResult], form: ReportFormat) -> bytes:
+    """As the API writes them."""
+    writer = _ReportWriter(memory_world(), None, (), form, lambda: False)  # type: ignore[arg-type]  # no job is read
+    head = [_csv(COLUMNS)] if form is ReportFormat.CSV else []
+    return "".join([*head, *map(writer._line, rows)]).encode()

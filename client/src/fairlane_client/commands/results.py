@@ -12,7 +12,9 @@ import typer
 
 from ..client import Client
 from ..downloads import fetch
+from ..listing import write
 from ..models import ReportView
+from ..problems import ReportTooLarge
 from ..words import Outcome, ReportFormat, ReportOf
 from . import ids
 from .calling import AsJson, JobId, Name, Tenant, Token, Url, calling
@@ -75,12 +77,19 @@ def report(  # noqa: PLR0913  the options of a command are its parameters
     as_json: AsJson = False,
 ) -> None:
     """Write a file of the records that failed, were skipped or were refused outside. Print its
-    address, or download it."""
+    address, or download it. With --to, a report that is too large for one request is written from
+    pages."""
     if to is not None:
         _check(to)
     with calling(url, token, tenant, name, as_json=as_json) as client:
-        job = ids.whole(client, job_id)
-        made = client.report(job, form=(form or _form(to)).value, outcome=outcome.value)
+        job, written = ids.whole(client, job_id), form or _form(to)
+        try:
+            made = client.report(job, form=written.value, outcome=outcome.value)
+        except ReportTooLarge:
+            if to is None:
+                raise
+            _write(client, job, to, written, outcome, as_json=as_json)
+            return
         if to is not None:
             _download(made, to)
     _show(made, to, as_json=as_json)
@@ -119,6 +128,33 @@ def _download(made: ReportView, to: Path) -> None:
             fetch(made, to, got=got)
         except OSError as error:
             raise typer.BadParameter(f"--to {to}: {error}") from error
+
+
+def _write(
+    client: Client,
+    job_id: str,
+    to: Path,
+    form: ReportFormat,
+    of: ReportOf,
+    *,
+    as_json: bool,
+) -> None:
+    """The same file, from pages."""
+    outcomes = list(Outcome) if of is ReportOf.ALL else [Outcome(of.value)]
+    rows = (
+        (outcome.value, item)
+        for outcome in outcomes
+        for item in client.items(job_id, outcome.value, limit=MAX_PAGE)
+    )
+    try:
+        count = write(rows, to, form)
+    except OSError as error:
+        raise typer.BadParameter(f"--to {to}: {error}") from error
+    if as_json:
+        facts = {"format": form.value, "outcome": of.value, "count": count}
+        print(json.dumps({**facts, "bytes": to.stat().st_size, "file": str(to)}))
+    else:
+        print(f"{count} records, {to.stat().st_size} bytes, in {to}")
 
 
 def _show(made: ReportView, to: Path | None, *, as_json: bool) -> None:
