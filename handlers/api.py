@@ -156,6 +156,14 @@ def replay_effects(job_id: str) -> Response[str]:
     return _controlled(replay, job_id)
 
 
+@app.get("/v1/subjects")
+def get_subject() -> Response[str]:
+    from .web.subjects import subject_view  # noqa: PLC0415
+
+    tenant, query = _tenant(Scope.READ), _query("name")
+    return answer(HTTPStatus.OK, subject_view(_world(), tenant, query, _base()), _request_id())
+
+
 @app.get("/v1/operations")
 def list_operations() -> Response[str]:
     from .web.catalog import operations_view  # noqa: PLC0415

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, time
 from typing import TYPE_CHECKING, Final
@@ -16,24 +17,28 @@ from .problems import bad_request
 from .views import is_job_id, job_view
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ..jobs.words.job import Job
     from ..jobs.words.ports import World
-    from ..jobs.words.writes import Cursor, Found
+    from ..jobs.words.writes import Cursor, Found, Item
     from .query import Query
 
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 200
 _HOUR_24: Final = re.compile(r"(\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W\d\d(-?\d)?).24")
 """The end of a day in ISO 8601: some versions of Python read it, RFC 3339 has no such hour."""
-MAX_READS: Final = 5
-"""Reads of one page: where a filter matches little, a page ends early and the next one goes on."""
+READ: Final = 500
+"""Jobs of one read, when a filter may pass most of them over."""
+MOST_LOOKED_AT: Final = 20_000
+"""Jobs that one page looks at: where a filter matches less, the page ends early and the next one
+goes on."""
+MAX_LOOK: Final = 6000
+"""The time (ms) after which a page ends early, too."""
 PARAMETERS: Final = (
     "limit",
     "page",
     "state",
     "operation",
+    "subject",
     "label",
     "created_after",
     "created_before",
@@ -48,24 +53,39 @@ class Wanted:
 
     states: frozenset[State]
     operation: str | None
+    subject: str | None
     labels: Mapping[str, str]
     after: int | None
     """Created at or after, epoch ms."""
     before: int | None
     """Created before."""
 
-    def shows(self, job: Job) -> bool:
+    @property
+    def filters(self) -> bool:
+        """Whether it leaves out jobs for what they are."""
+        return bool(self.states or self.operation or self.subject or self.labels)
+
+    def shows(self, item: Item) -> bool:
+        """item: of a job, not decoded: most of many jobs are passed over."""
+        labels = item.get("labels")
         return (
-            (not self.states or job.state in self.states)
-            and self.operation in {None, job.operation}
-            and all(job.labels.get(name) == value for name, value in self.labels.items())
+            (not self.states or item.get("state") in self.states)
+            and self.operation in {None, item.get("operation")}
+            and self.subject in {None, item.get("subject")}
+            and all(
+                isinstance(labels, Mapping) and labels.get(name) == value
+                for name, value in self.labels.items()
+            )
         )
 
     def key(self) -> tuple[str, ...]:
         """The same for the same list."""
         labels = sorted(f"{name}={value}" for name, value in self.labels.items())
         states = sorted(state.value for state in self.states)
-        return (str(states), str(self.operation), str(labels), str(self.after), str(self.before))
+        return (
+            *(str(states), str(self.operation), str(labels)),
+            *(str(self.after), str(self.before), str(self.subject)),
+        )
 
 
 def wanted(query: Query) -> Wanted:
@@ -73,6 +93,7 @@ def wanted(query: Query) -> Wanted:
     return Wanted(
         states=frozenset(_state(text) for text in query.many("state")),
         operation=query.get("operation"),
+        subject=query.get("subject"),
         labels=dict(_label(text) for text in query.many("label")),
         after=_time("created_after", query.get("created_after")),
         before=_time("created_before", query.get("created_before")),
@@ -88,25 +109,29 @@ def jobs_page(world: World, tenant: str, query: Query, base: str) -> dict[str, o
     text = query.get("page")
     after = _start(tenant, wants) if text is None else _place(tenant, list_, text)
     jobs: list[dict[str, object]] = []
-    for _ in range(MAX_READS):
+    looked_at, since = 0, world.runtime.now()
+    while True:
         page = world.store.query(
             Index.BY_TENANT,
             control_table.tenant_partition(tenant),
             descending=True,
-            limit=limit,
+            limit=READ if wants.filters else limit,
             after=after,
         )
+        looked_at += READ if wants.filters else limit
         for found in page.found:
             if wants.after is not None and _created(found) < wants.after:
                 return {"jobs": jobs}
-            job = _readable(world, tenant, found)
-            if job is not None and wants.shows(job):
+            job = _readable(world, tenant, found) if wants.shows(found.item) else None
+            if job is not None:
                 jobs.append(job_view(job, world.runtime.now(), base=base, whole=False))
             if len(jobs) == limit:
                 return {"jobs": jobs, "next": token(list_, [str(found.item[Index.BY_TENANT.sk])])}
         if page.next is None:
             return {"jobs": jobs}
         after = page.next
+        if looked_at >= MOST_LOOKED_AT or world.runtime.now() - since > MAX_LOOK:
+            break
     return {"jobs": jobs, "next": token(list_, [str((after or {})[Index.BY_TENANT.sk])])}
 
 

@@ -69,7 +69,9 @@ class Route:
     @property
     def tag(self) -> str:
         """The group of routes that a generated client has it in."""
-        return {"jobs": "jobs", "uploads": "uploads"}.get(self.path.split("/")[2], "deployment")
+        return {"jobs": "jobs", "subjects": "jobs", "uploads": "uploads"}.get(
+            self.path.split("/")[2], "deployment"
+        )
 
     @property
     def of_a_job(self) -> bool:
@@ -144,6 +146,7 @@ ROUTES: Final = (
                 "List jobs in this state; repeat it for several states.",
             ),
             Parameter("operation", TEXT, "List jobs with this operation."),
+            Parameter("subject", TEXT, "List jobs with this subject."),
             Parameter(
                 "label",
                 {"type": "array", "items": {"type": "string", "pattern": "^[^:]+:"}},
@@ -254,6 +257,15 @@ ROUTES: Final = (
         problems=(UNPROCESSABLE,),
         body=UploadRequest,
         name="create_upload",
+    ),
+    Route(
+        "get",
+        "/v1/subjects",
+        "Show which job holds a subject",
+        Scope.READ,
+        {OK: schemas.SubjectAnswer},
+        parameters=(Parameter("name", TEXT, "The subject, exactly.", required=True),),
+        name="get_subject",
     ),
     Route(
         "get",

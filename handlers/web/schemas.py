@@ -350,6 +350,21 @@ class ActiveJob(BaseModel):
     url: str = Field(description="The job's address, as in the job's own ``url``.")
 
 
+class SubjectAnswer(BaseModel):
+    """Who holds a subject now; a free one has no holder."""
+
+    subject: str
+    holder: ActiveJob | None = None
+    since: datetime | None = Field(
+        default=None, description="When the job that holds it was created."
+    )
+    until: datetime | None = Field(
+        default=None,
+        description="When the holder's lease expires unless its worker renews it, as it does while "
+        "it lives. Left out while the job does not run: then it holds the subject until it ends.",
+    )
+
+
 class FirewallAnswer(BaseModel):
     """The web firewall's refusal of a request. The API never received the request."""
 

@@ -58,6 +58,7 @@ def _of_one_job(api: Recording) -> dict[str, Exchange]:
         "pause_job": api.call("POST", f"{at}/pause"),
         "resume_job": api.call("POST", f"{at}/resume"),
         "list_lanes": api.call("GET", "/v1/lanes"),
+        "get_subject": api.call("GET", "/v1/subjects", query={"name": "products"}),
         "cancel_job": api.call("POST", f"{at}/cancel"),
     }
     for _ in range(2):  # the message of before the pause, and that of the resume

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from handlers.web import page_tokens
+from handlers.jobs.storage.transaction import execute
+from handlers.jobs.transitions.attempt import begin_attempt
+from handlers.web import job_list, page_tokens
 from handlers.web.job_list import Wanted
 from tests.handlers.deployment import TENANT
 
@@ -128,7 +130,7 @@ def test_a_changed_token_is_refused(stack: Deployment, changed: list[object]) ->
 def test_a_well_made_token_that_leads_nowhere_is_refused(
     stack: Deployment, place: list[str | int | None]
 ) -> None:
-    list_ = (TENANT, "jobs", *Wanted(frozenset(), None, {}, None, None).key())
+    list_ = (TENANT, "jobs", *Wanted(frozenset(), None, None, {}, None, None).key())
     answer = stack.call("GET", "/v1/jobs", query={"page": page_tokens.token(list_, place)})
     assert (answer.status, answer.body["field"]) == (400, "page")
 
@@ -195,7 +197,11 @@ def test_the_bounds_of_time_are_exact(stack: Deployment) -> None:
     assert ids_of(stack.call("GET", "/v1/jobs", query=query).body) == before[::-1]
 
 
-def test_a_filter_that_matches_little_ends_a_page_early_and_goes_on(stack: Deployment) -> None:
+def test_a_filter_that_matches_little_ends_a_page_early_and_goes_on(
+    stack: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_list, "READ", 1)
+    monkeypatch.setattr(job_list, "MOST_LOOKED_AT", 5)
     wanted = stack.created(["a"], "wanted", labels={"team": "a"})
     many(stack, 12)
     query = {"label": "team:a", "limit": "1"}
@@ -250,3 +256,48 @@ def test_the_ends_of_time_are_times(stack: Deployment, at: str) -> None:
     stack.created(["a"])
     for name in ("created_after", "created_before"):
         assert stack.call("GET", "/v1/jobs", query={name: at}).status == 200
+
+
+# --- by subject -------------------------------------------------------------------------------
+
+
+def test_c92_jobs_are_found_by_subject(stack: Deployment) -> None:
+    mine = stack.created(["a"], "mine")
+    stack.created(["a"], "other")
+    stack.call("POST", f"/v1/jobs/{mine}/cancel")
+    again = stack.created(["a"], "mine")
+    assert ids_of(page(stack, subject="mine")) == [again, mine]
+    assert ids_of(page(stack, subject="mine", state="QUEUED")) == [again]
+    assert ids_of(page(stack, subject="none")) == []
+
+
+def test_c92_the_holder_of_a_subject_is_found_in_two_reads(stack: Deployment) -> None:
+    def asked(name: str, **call: Any) -> Any:
+        return stack.call("GET", "/v1/subjects", query={"name": name}, **call)
+
+    name = "a/b c#ä"
+    assert asked(name).body == {"subject": name}
+    id_ = stack.created(["a"], name)
+    with stack.counted() as calls:
+        held = asked(name).body
+    assert len(calls) == 2
+    shown = stack.call("GET", f"/v1/jobs/{id_}").body
+    assert held == {
+        "subject": name,
+        "holder": {"id": id_, "state": "QUEUED", "url": shown["url"]},
+        "since": shown["created_at"],
+    }
+    begun = begin_attempt(stack.world, stack.job(id_), worker="w", receipt="r", expired=None)
+    execute(stack.world, begun.transaction)
+    assert asked(name).body["holder"]["state"] == "RUNNING"
+    assert asked(name).body["until"] > shown["created_at"]
+    assert asked(name, tenant="other").body == {"subject": name}
+    other = stack.created(["a"], "done")
+    stack.call("POST", f"/v1/jobs/{other}/cancel")
+    assert asked("done").body == {"subject": "done"}
+
+
+@pytest.mark.parametrize("name", [None, "", "x" * 257, "a\x00b", ["a", "b"]])
+def test_c92_a_bad_subject_is_named(stack: Deployment, name: Any) -> None:
+    answer = stack.call("GET", "/v1/subjects", query={} if name is None else {"name": name})
+    assert (answer.status, answer.body["field"]) == (400, "name")

@@ -21,6 +21,7 @@ from .models import (
     Operations,
     OperationView,
     ReportView,
+    SubjectView,
     UploadAddress,
 )
 from .requests import NewJob, NewUpload
@@ -122,6 +123,7 @@ class Client:
         page: str | None = None,
         state: Iterable[str] = (),
         operation: str | None = None,
+        subject: str | None = None,
         label: Mapping[str, str] | None = None,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
@@ -133,6 +135,7 @@ class Client:
             ("page", page),
             *(("state", str(each)) for each in state),
             ("operation", operation),
+            ("subject", subject),
             *(("label", f"{name}:{value}") for name, value in (label or {}).items()),
             ("created_after", _time(created_after)),
             ("created_before", _time(created_before)),
@@ -146,6 +149,7 @@ class Client:
         *,
         state: Iterable[str] = (),
         operation: str | None = None,
+        subject: str | None = None,
         label: Mapping[str, str] | None = None,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
@@ -163,6 +167,7 @@ class Client:
                 page=token,
                 state=states,
                 operation=operation,
+                subject=subject,
                 label=label,
                 created_after=created_after,
                 created_before=created_before,
@@ -172,6 +177,11 @@ class Client:
             token = page.next
             if token is None:
                 return
+
+    def subject(self, name: str) -> SubjectView:
+        """Which job holds the subject now."""
+        call = Call("GET", _path("/v1/subjects", [("name", name)]), repeatable=True)
+        return self._transport.ask(SubjectView, call)[1]
 
     def cancel(self, job_id: str) -> JobView:
         return self._control(job_id, "cancel", repeatable=True)

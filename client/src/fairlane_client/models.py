@@ -185,6 +185,23 @@ class JobPage(Answer):
     """The token of the next page."""
 
 
+class HolderView(Answer):
+    id: str
+    state: Annotated[words.State | str, _OPEN]
+    url: str
+
+
+class SubjectView(Answer):
+    """Which job holds a subject; None: it is free."""
+
+    subject: str
+    holder: HolderView | None = None
+    since: AwareDatetime | None = None
+    """When the holder was created."""
+    until: AwareDatetime | None = None
+    """When the holder's lease expires unless its worker renews it."""
+
+
 class ItemView(Answer):
     """A record that was not changed as asked, or that was refused outside."""
 

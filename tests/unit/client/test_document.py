@@ -49,6 +49,7 @@ ANSWERS: Final = {
     models.NotifyView: "NotifyAnswer",
     models.HistoryView: "HistoryEntry",
     models.JobPage: "JobPage",
+    models.SubjectView: "SubjectAnswer",
     models.ItemView: "Item",
     models.ItemPage: "ItemPage",
     models.ReportView: "ReportAnswer",
@@ -88,6 +89,7 @@ CALLS: Final[Mapping[str, tuple[Callable[..., Any], ...]]] = {
     "create_upload": (Client.upload_address, Client.upload),
     "list_operations": (Client.operations,),
     "list_lanes": (Client.lanes,),
+    "get_subject": (Client.subject,),
     "openapi": (Client.openapi,),
 }
 NAMED: Final = {"format": "form", "Idempotency-Key": "idempotency_key"}

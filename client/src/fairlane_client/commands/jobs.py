@@ -64,6 +64,7 @@ def list_jobs(  # noqa: PLR0913  the options of a command are its parameters
         typer.Option(help="List jobs in this state; repeat it for several states."),
     ] = None,
     operation: Annotated[str | None, typer.Option(help="List jobs with this operation.")] = None,
+    subject: Annotated[str | None, typer.Option(help="List jobs with this subject.")] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(
@@ -96,6 +97,7 @@ def list_jobs(  # noqa: PLR0913  the options of a command are its parameters
             limit,
             state=state or (),
             operation=operation,
+            subject=subject,
             label=labels(label or []),
             created_after=after,
             created_before=before,
