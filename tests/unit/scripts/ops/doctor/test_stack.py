@@ -206,7 +206,7 @@ def test_what_is_wrong_is_said_in_words(case: str) -> None:
     assert any(words in each.what for each in findings), wrong(seen())
 
 
-@pytest.mark.parametrize("case", CASES.keys() - {"a setting that is gone"})
+@pytest.mark.parametrize("case", [case for case in CASES if case != "a setting that is gone"])
 def test_nothing_else_is_wrong_then(case: str) -> None:
     assert len(wrong(CASES[case][0]())) == 1
 
