@@ -233,6 +233,7 @@ def test_the_checks_see_what_is_wrong() -> None:
     assert cases_of(page) == {"01": {"test_a.py"}}
     assert edge_rows("| z | QUEUED → SUCCEEDED | magic |") == {("QUEUED", "SUCCEEDED"): "z: magic"}
     assert commands("```\nmake nothing   # x\n```\n") == ["make nothing"]
+    assert commands("```ts\nx\n```\n\nmake up\n\n```\nmake nothing\n```\n") == ["make nothing"]
     with pytest.raises(AssertionError):
         assert_fairlane(["jobs", "explode"], "fairlane jobs explode")
     with pytest.raises(AssertionError):
