@@ -23,7 +23,7 @@ STAMP := $(VENV)/.set-up
 BENCH := $(VENV)/.bench
 DOCS := $(VENV)/docs
 CDK := $(VENV)/cdk
-CODE := $(wildcard app.py) client/src/fairlane_client fairlane handlers infra scripts tests
+CODE := $(wildcard app.py) client/src/fairlane_client examples fairlane handlers infra scripts tests
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header
 WORKERS ?= 2

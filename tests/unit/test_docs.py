@@ -25,8 +25,9 @@ README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
 CASES: Final = (ROOT / "docs" / "cases.md").read_text(encoding="utf-8")
 PROTOCOL: Final = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
 TUTORIAL: Final = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+EXAMPLES: Final = {*(ROOT / "examples").rglob("*.md")}
 PAGES: Final = sorted(
-    {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")} - {ROOT / "CHANGELOG.md"}
+    {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *EXAMPLES} - {ROOT / "CHANGELOG.md"}
 )
 
 

@@ -1,0 +1,1 @@
+"""What the migration does to an invoice."""

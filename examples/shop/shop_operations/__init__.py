@@ -1,0 +1,1 @@
+"""What jobs do to the shop's products."""
