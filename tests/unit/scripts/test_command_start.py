@@ -131,7 +131,7 @@ def test_the_version_is_that_of_the_client_and_of_what_adds_commands() -> None:
 @pytest.mark.parametrize(
     ("typed", "found"),
     [
-        ("fairlane d", {"demo", "dispatches", "dlq", "doctor", "drift"}),
+        ("fairlane d", {"dashboard", "demo", "dispatches", "dlq", "doctor", "drift"}),
         ("fairlane jobs re", {"report", "resume", "retry"}),
         ("fairlane dlq ", {"list", "put-back", "redrive", "set-aside"}),
         ("fairlane jobs list --cr", {"--created-after", "--created-before"}),
