@@ -59,6 +59,9 @@ class Extras:
     """How often a client has the failed records of a job tried again."""
     removals: float = field(init=False)
     """How likely a record with a number is one that the operation removes."""
+    old: float = field(init=False)
+    """How likely a worker or function that starts before the faults end is of a version that does
+    not know the jobs' operation yet."""
     redrives: bool = field(init=False)
     """Whether an operator redrives dead letters when the faults have ended."""
 
@@ -79,6 +82,7 @@ class Extras:
         self.redrives = choose((False, True))
         self.retries = choose((0, 3, 10))
         self.removals = choose((0.0, 0.0, 0.2))
+        self.old = choose((0.0, 0.0, 0.0, 0.5))
 
     def lag(self) -> int:
         """How far (ms) the index is behind in one read of it."""

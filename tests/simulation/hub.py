@@ -146,6 +146,8 @@ class Process:
         self.name = name
         self.skew = skew
         """ms its clock is ahead."""
+        self.old = False
+        """It is of a version before the one that most are of."""
         self.dead = False
         self.stopping = False
         self.asleep_until = 0

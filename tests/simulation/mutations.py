@@ -20,6 +20,7 @@ from handlers.jobs.execution.planning import plan_one
 from handlers.jobs.execution.worker import _look_again
 from handlers.jobs.lifecycle.cleanup import release_if_held
 from handlers.jobs.lifecycle.dispatch import drop_dispatch, send_dispatch
+from handlers.jobs.lifecycle.rollout import left_to_newer
 from handlers.jobs.lifecycle.submit import _Submission
 from handlers.jobs.storage.control_table import read_job, read_lease
 from handlers.jobs.storage.transaction import Transition, _was_applied, retry_transient
@@ -209,6 +210,11 @@ def a_small_function_begins_a_bulk_job() -> AbstractContextManager[object]:
 @mutation
 def a_job_waits_minutes_before_its_next_try() -> AbstractContextManager[object]:
     return everywhere(backoff_ms, lambda *_, **__: 240_000)
+
+
+@mutation
+def a_job_of_a_newer_version_fails_on_an_older_worker() -> AbstractContextManager[object]:
+    return everywhere(left_to_newer, lambda *_: False)
 
 
 @mutation

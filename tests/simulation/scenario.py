@@ -266,7 +266,7 @@ class Scenario:
             payloads=wires.SimPayloads(line, self.payloads),
             runtime=SimRuntime(self.hub, process),
             telemetry=wires.SimTelemetry(self.hub, self.watch.seen),
-            operations={"bump": BUMP},
+            operations={} if process.old else {"bump": BUMP},
             timing=self.timing,
             limits=self.limits,
             due_shards=self.shards,
@@ -281,7 +281,10 @@ class Scenario:
 
     def process(self, kind: str) -> Process:
         self.names += 1
-        return Process(f"{kind}{self.names}", self.faults.skew())
+        process = Process(f"{kind}{self.names}", self.faults.skew())
+        if kind in {"fn", "worker"} and not self.faults.off:
+            process.old = self.extras.random.random() < self.extras.old
+        return process
 
     # --- one run ------------------------------------------------------------------------------
 
@@ -358,6 +361,9 @@ class Scenario:
         self.no_recovery_until = 0
         for process in self.bulk:
             process.asleep_until = min(process.asleep_until, self.hub.now + 45_000)
+            if process.old:  # the deployment is over
+                process.stopping = True
+                self.hub.after(TIMING.stop_timeout * 1000, partial(self._kill, process, "replaced"))
         self.hub.note("faults end")
         if self.extras.redrives:
             self.hub.after(self.extras.random.randint(0, 60_000), self._redrive)

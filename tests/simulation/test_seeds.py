@@ -55,7 +55,7 @@ def test_what_is_meant_to_happen_does() -> None:
         *("attempt_given_back", "retry_later", "handed_over", "redelivery_extended"),
         *("beat_refused", "receipt_expired", "dispatch_left", "outside"),
         *(f"outage of {place}" for place in PLACES),
-        *("a key sticks", "batch", "made again", "park_effect", "unpark_effect"),
+        *("a key sticks", "batch", "left_to_newer", "made again", "park_effect", "unpark_effect"),
         *("retry_failed_asked", "dead_letter_redriven", "put_off", "handed over: slice"),
     }
     for seed in range(400):
