@@ -48,7 +48,7 @@ class Extras:
     stuck: int = field(init=False)
     """How often one key starts to be refused for a while."""
     effect_tries: int = field(init=False)
-    """After how many tries an effect is parked."""
+    """After how many tries an effect, an event or a message is parked."""
     nonsense: float = field(init=False)
     """How likely a record that cannot be counted makes the operation talk nonsense."""
     batch: int = field(init=False)

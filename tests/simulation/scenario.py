@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 from pydantic import BaseModel
 
+from handlers.jobs.events.delivery import replay_event, undelivered_of_all
 from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
 from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.execution.worker import on_message
@@ -19,6 +20,7 @@ from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle import submit as submitting
 from handlers.jobs.lifecycle.admission import admit_held
 from handlers.jobs.lifecycle.dead_letters import read_letter, redrive
+from handlers.jobs.lifecycle.dispatch import replay_dispatch, unsent_of_all
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.replay_effects import replay_effects
 from handlers.jobs.lifecycle.retry_failed import retry_failed
@@ -170,6 +172,7 @@ class Scenario:
             max_active_jobs_per_tenant=self.random.choice((1, 2, 1000, 1000)),
             max_retries=self.max_retries,
             max_effect_tries=self.extras.effect_tries,
+            max_dispatch_tries=self.extras.effect_tries,
         )
         # Of its own dice, so that the other choices of a seed stay as they were.
         slice_ = Random(f"slice {self.seed}").choice((0, 0, 0.5, 2))  # noqa: S311  a plan, no secret
@@ -377,8 +380,7 @@ class Scenario:
             self.hub.after(outage.after * span, partial(self._whole_outage, outage))
         for _ in range(self.extras.stuck):
             self.hub.after(self.extras.random.random() * span, self._stick)
-        if self.outside is not None:
-            self.hub.after(self.extras.random.random() * span, self._replay)
+        self.hub.after(self.extras.random.random() * span, self._replay)
         for _ in range(self.extras.retries):
             self.hub.after(self.extras.random.random() * span, self._retry_failed)
         if self.extras.removals:
@@ -421,7 +423,8 @@ class Scenario:
             self.hub.after(self.extras.random.randint(100, 9000), self._make_again)
 
     def _replay(self) -> None:
-        """Somebody has the parked effects run again, until none is left."""
+        """An operator has what is parked tried again, until none is left."""
+        self._api("replay", _replay_outbox)
         for job in list(self.watch.jobs.values()):
             if job.get("effects_parked"):
                 tenant, id_ = str(job["tenant"]), str(job["id"])
@@ -747,6 +750,19 @@ def _retry_failed(world: World, *, tenant: str, job_id: str) -> None:
         world.telemetry.log("retry_failed_left", error=error)
     else:
         world.telemetry.log("retry_failed_asked")
+
+
+def _replay_outbox(world: World) -> None:
+    """Parked events and messages, as ``fairlane events replay`` and ``dispatches replay`` do."""
+    try:
+        for undelivered in undelivered_of_all(world):
+            if undelivered.parked:
+                replay_event(world, undelivered.event)
+        for unsent in unsent_of_all(world):
+            if unsent.parked:
+                replay_dispatch(world, unsent)
+    except FairlaneError as error:
+        world.telemetry.log("replay_failed", error=error)
 
 
 def _replay(world: World, *, tenant: str, job_id: str) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 OVER: Final = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
 DONE: Final = OVER | {"SETTLING"}
 """States of jobs that hold neither subject nor slot."""
-RETRIES: Final = frozenset({"claim_dispatch", "dispatch_later"})
+RETRIES: Final = frozenset({"claim_dispatch", "dispatch_later", "park_dispatch", "unpark_dispatch"})
 """Transactions on a dispatch row that is there already."""
 MAX_LAG: Final = 5000
 """The most (ms) that an index is behind its table."""
