@@ -30,7 +30,7 @@ OPERATORS: Final = (
     Command(
         "dashboard",
         "scripts.commands.dashboard:dashboard",
-        "Draw the dashboard of a local stack, with what its logs measured, as a PNG.",
+        "Draw the dashboard of a local stack with what its logs measured, as a picture.",
     ),
     Command(
         "dlq",
@@ -55,7 +55,7 @@ OPERATORS: Final = (
     Command(
         "events",
         "scripts.commands.events:app",
-        "List and replay events of jobs that no listener has taken yet.",
+        "List and replay events of jobs that no listener has taken yet; show a tenant's key.",
     ),
     Command(
         "index",

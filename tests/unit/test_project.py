@@ -199,7 +199,16 @@ SKELETON: Final = (
     *(
         f"fairlane_client/{name}.py"
         for name in (
-            *("cli", "commands/x", "client", "idfiles", "waiting", "downloads", "uploads"),
+            *(
+                "cli",
+                "commands/x",
+                "client",
+                "idfiles",
+                "waiting",
+                "downloads",
+                "uploads",
+                "listing",
+            ),
             *("transport", "models", "requests", "exact", "words", "problems"),
         )
     ),
