@@ -113,7 +113,7 @@ class Timing(BaseModel):
     """The timeout of the small lane's Lambda."""
     stop_timeout: int = Field(default=120, ge=2, le=120)
     """The bulk worker's time between SIGTERM and SIGKILL (Fargate: 2..120)."""
-    slice: float = Field(default=0, ge=0)
+    slice: float = Field(default=60, ge=0)
     """How long (s) a bulk job keeps its slot while other jobs wait for one; 0: until it ends."""
     longest_chunk: float = Field(default=30, gt=0)
     hang_after: float = Field(default=300, gt=0)
