@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..jobs.selection.request import MAX_SUBJECT_BYTES
 from ..jobs.storage import control_table
 from ..jobs.storage.transaction import retry_transient
 from ..jobs.words.errors import Undecodable
+from ..jobs.words.limits import MAX_SUBJECT_BYTES
 from ..jobs.words.text_rules import text_problem
 from .addresses import location
 from .problems import bad_request
