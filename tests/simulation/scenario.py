@@ -12,25 +12,14 @@ from unittest.mock import patch
 
 from pydantic import BaseModel
 
-from handlers.jobs.events.delivery import replay_event, undelivered_of_all
 from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
 from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.execution.worker import on_message
-from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle import submit as submitting
-from handlers.jobs.lifecycle.admission import admit_held
-from handlers.jobs.lifecycle.dead_letters import read_letter, redrive
-from handlers.jobs.lifecycle.dispatch import replay_dispatch, unsent_of_all
 from handlers.jobs.lifecycle.recovery import Recovery
-from handlers.jobs.lifecycle.replay_effects import replay_effects
-from handlers.jobs.lifecycle.retry_failed import retry_failed
-from handlers.jobs.lifecycle.submit import Created, submit
-from handlers.jobs.selection.request import Accepted
-from handlers.jobs.storage.transaction import Indeterminate
-from handlers.jobs.transitions.quotas import set_most_active, set_slots
 from handlers.jobs.words.errors import FairlaneError
 from handlers.jobs.words.event import ADDRESS, EVENT_BUS, JobEvent
-from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.operation import Change, Fail, Operation, Remove, Skip
 from handlers.jobs.words.ports import World
@@ -45,7 +34,8 @@ from . import faults as faults_
 from . import outside, verdict, wires
 from .extras import NONSENSE, Extras
 from .hub import Hub, Killed, Process, SimRuntime, TrueClock
-from .watch import OVER, Violation, Watch, WatchedStore, int_of
+from .people import People, Request
+from .watch import Violation, Watch, WatchedStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,7 +45,6 @@ if TYPE_CHECKING:
     from handlers.jobs.words.ports import Delivery
     from handlers.testing.lane_queue import Stored
 
-    from .extras import Outage
     from .faults import Faults
     from .hub import Step
 
@@ -122,18 +111,6 @@ def bump(fields: Fields, parameters: BaseModel) -> Outcome:
 BUMP: Final = Operation(
     "bump", NoParameters, bump, lambda _: frozenset({"n"}), sinks=(outside.NAME,)
 )
-
-
-@dataclass
-class Request:
-    """One create, and what its client was told."""
-
-    number: int
-    ids: tuple[str, ...]
-    answer: str = "none"
-    job_id: str | None = None
-    repeats: list[Request] = field(default_factory=list)
-    """Further tries with the same key, each with its own answer."""
 
 
 @dataclass
@@ -220,6 +197,7 @@ class Scenario:
         self.calm_at = self.hub.now + self.random.randint(20_000, 70_000)
         if self.max_retries == 0:
             self.faults.down["read records"] = self.calm_at
+        self.people = People(self)
         self._people_the_world()
 
     # --- the world ----------------------------------------------------------------------------
@@ -235,7 +213,7 @@ class Scenario:
             for key, item in self.store.all_items().items():
                 self.outside.put(key.pk, key.sk, *outside.about(item))
         self.store.watch = self.watch
-        self.watch.moved = self._meddle
+        self.watch.moved = self.people.meddle
         self.watch.taking = self._rouse
 
     def _new_record(self, tenant: str, ids: list[str], index: int, id_: str) -> None:
@@ -295,22 +273,22 @@ class Scenario:
         self.timing.check()
         end = self.calm_at + REST_WITHIN
         for _ in range(self.random.randint(4, 12)):
-            self._sometime(self._create)
+            self._sometime(self.people.create)
         for _ in range(self.random.randint(0, 25)):
-            self._sometime(self._control)
+            self._sometime(self.people.control)
         for _ in range(self.random.choice((0, 0, 1, 6))):
-            self._sometime(self._choose_limits)
+            self._sometime(self.people.choose_limits)
         for _ in range(self.random.choice((0, 0, 3, 20))):
-            self._sometime(self._write_outside)
+            self._sometime(self.people.write_outside)
         if self.random.random() < 0.1:
-            self._sometime(self._lose_payload)
+            self._sometime(self.people.lose_payload)
         for _ in range(self.random.choice((0, 0, 1, 3))):
-            self._sometime(self._go_down)
+            self._sometime(self.people.go_down)
         for _ in range(self.random.choice((0, 0, 1, 2))):
-            self._sometime(self._fall_behind)
+            self._sometime(self.people.fall_behind)
         for _ in range(self.random.choice((0, 1, 3, 10))):
             self._sometime(self._stop_worker)
-        self._plan_extras()
+        self.people.plan()
         self.no_recovery_until = self.hub.now + self.random.choice((0, 0, 30_000, 100_000))
         self._hire()
         self.hub.after(self.calm_at - self.hub.now, self._calm)
@@ -366,249 +344,11 @@ class Scenario:
             process.asleep_until = min(process.asleep_until, self.hub.now + 45_000)
             if process.old:  # the deployment is over
                 process.stopping = True
-                self.hub.after(TIMING.stop_timeout * 1000, partial(self._kill, process, "replaced"))
+                self.hub.after(TIMING.stop_timeout * 1000, partial(self.kill, process, "replaced"))
         self.hub.note("faults end")
         if self.extras.redrives:
-            self.hub.after(self.extras.random.randint(0, 60_000), self._redrive)
-        self.hub.after(0, self._replay)
-
-    # --- extras -------------------------------------------------------------------------------
-
-    def _plan_extras(self) -> None:
-        span = self.calm_at - self.hub.now
-        for outage in self.extras.outages:
-            self.hub.after(outage.after * span, partial(self._whole_outage, outage))
-        for _ in range(self.extras.stuck):
-            self.hub.after(self.extras.random.random() * span, self._stick)
-        self.hub.after(self.extras.random.random() * span, self._replay)
-        for _ in range(self.extras.retries):
-            self.hub.after(self.extras.random.random() * span, self._retry_failed)
-        if self.extras.removals:
-            self.hub.after(0, self._make_again)
-
-    def _whole_outage(self, outage: Outage) -> None:
-        self.faults.down[outage.place] = self.hub.now + outage.lasts
-        self.watch.seen[f"outage of {outage.place}"] += 1
-        self.hub.note("goes down as a whole", outage.place)
-
-    def _stick(self) -> None:
-        """One key is refused to everybody for a while: a record, a job, a subject or a counter."""
-        partition = self.extras.random.choice(sorted({key.pk for key in self.store.all_items()}))
-        lasts = self.extras.random.choice((2000, 15_000, 60_000))
-        self.faults.stuck[partition] = self.hub.now + lasts
-        self.watch.seen["a key sticks"] += 1
-        self.hub.note("sticks", partition)
-
-    def _retry_failed(self) -> None:
-        """A client has the failed records of an ended job tried again."""
-        ended = [j for j in self.watch.jobs.values() if j["state"] in OVER and int_of(j, "failed")]
-        if not ended:
-            return
-        job = self.extras.random.choice(ended)
-        tenant, id_ = str(job["tenant"]), str(job["id"])
-        self._api(f"retry-failed-{id_[-6:]}", partial(_retry_failed, tenant=tenant, job_id=id_))
-
-    def _make_again(self) -> None:
-        """Another program makes records again that a job has removed."""
-        for (tenant, _), pool in self.subjects.items():
-            for id_ in pool:
-                key = Key(tenant, id_, Table.RECORDS)
-                if (tenant, id_) in self.watch.removed and not self.store.peek(key):
-                    self.store.transact("outside", [Put(key, {"n": 0, "version": 1})])
-                    self.watch.removed.discard((tenant, id_))
-                    # Another record now, though of the same id: a job may change it as well.
-                    self.watch.changes[tenant, id_].append("made again")
-                    self.watch.seen["made again"] += 1
-        if not self.faults.off:
-            self.hub.after(self.extras.random.randint(100, 9000), self._make_again)
-
-    def _replay(self) -> None:
-        """An operator has what is parked tried again, until none is left."""
-        self._api("replay", _replay_outbox)
-        for job in list(self.watch.jobs.values()):
-            if job.get("effects_parked"):
-                tenant, id_ = str(job["tenant"]), str(job["id"])
-                self._api(f"replay-{id_[-6:]}", partial(_replay, tenant=tenant, job_id=id_))
-        if self.faults.off:
-            self.hub.after(7000, self._replay)
-
-    def _redrive(self) -> None:
-        """An operator has every dead letter's job go on, once."""
-        process = self.process("operator")
-
-        def redrive_all() -> None:
-            world = self.world_of(process)
-            for dead in self.dead.values():
-                for delivery in dead.receive(10, 0):
-                    try:
-                        done = redrive(world, dead, read_letter(world, delivery))
-                    except FairlaneError as error:
-                        self.hub.note("the operator was told", error)
-                    else:
-                        self.watch.seen[f"redriven: {done.fate}"] += 1
-
-        self.hub.start(process, "redrive", redrive_all)
-
-    # --- people -------------------------------------------------------------------------------
-
-    def _api(self, what: str, act: Callable[[World], None]) -> None:
-        process = self.process("api")
-
-        def handle() -> None:
-            act(self.world_of(process))
-
-        self.hub.start(process, what, handle)
-        self.hub.after(29_000, partial(self._kill, process, "API time-out"))
-
-    def _create(self, again: int = 5) -> None:
-        (tenant, subject), pool = self.random.choice(list(self.subjects.items()))
-        request = Request(len(self.requests), self._choose(pool))
-        self.requests.append(request)
-        repeats = self.extras.repeats()
-        key = f"key {request.number}" if repeats else None
-        accepted = Accepted(
-            operation="bump",
-            subject=subject,
-            params="{}",
-            ids=request.ids,
-            duplicates=0,
-            tolerated_failure_percent=self.random.choice((100, 5)),
-            labels={"request": str(request.number)},
-            notify=self.random.choice((None, None, "https://example.org/jobs")),
-        )
-
-        def create(world: World, request: Request = request) -> None:
-            try:
-                outcome = submit(world, tenant, accepted, idempotency=key)
-            except Indeterminate:
-                request.answer = "unsettled"
-            except FairlaneError:
-                request.answer = "error"
-            else:
-                created = isinstance(outcome, Created)
-                request.answer = "created" if created else "busy"
-                if isinstance(outcome, Created):
-                    request.job_id = outcome.job.id
-            self.hub.note("told the client", request.answer)
-            if request.answer != "created" and again and not self.faults.off and not repeats:
-                self.hub.after(self.random.random() * 9000, partial(self._create, again - 1))
-
-        self._api(f"create-{request.number}", create)
-        for repeat in repeats:
-            request.repeats.append(Request(request.number, request.ids))
-            again_ = partial(create, request=request.repeats[-1])
-            self.hub.after(repeat.after, partial(self._api, f"again-{request.number}", again_))
-
-    def _choose(self, pool: list[str]) -> tuple[str, ...]:
-        ids = self.random.sample(pool, self.random.randint(1, len(pool)))
-        if self.random.random() < 0.4:
-            ids += self.random.choices(ids, k=self.random.randint(1, 4))
-            if self.random.random() < 0.5:
-                self.random.shuffle(ids)
-        return tuple(ids[:30])
-
-    def _control(self, id_: str | None = None) -> None:
-        jobs = [job for job in self.watch.jobs.values() if id_ in {None, job["id"]}]
-        if not jobs or self.faults.off:
-            return
-        live = [job for job in jobs if job["state"] not in OVER]
-        job = self.random.choice(live if live and self.random.random() < 0.7 else jobs)
-        id_, tenant = str(job["id"]), str(job["tenant"])
-        name = self.random.choice(self._verbs(str(job["state"])))
-        act = getattr(control, name)
-        self.asked[id_].add(name)
-
-        def ask(world: World) -> None:
-            try:
-                answer = act(world, tenant, id_)
-            except FairlaneError as error:
-                answer = error
-            said = answer.state.value if isinstance(answer, Job) else type(answer).__name__
-            self.hub.note(f"told the client about {name}", said)
-
-        self._api(f"{name}-{id_[-6:]}", ask)
-
-    def _meddle(self, id_: str, state: str) -> None:
-        """Somebody who watches the job and acts on what becomes of it."""
-        likely = self.meddling * (3 if state == "FAILED" else 1)
-        if not self.faults.off and self.random.random() < likely:
-            soon = self.random.choice((5, 500, 5000)) * self.random.random()
-            self.hub.after(soon, partial(self._control, id_))
-        if not self.faults.off and self.random.random() < self.faults.duplicates:
-            soon = self.random.choice((5, 500)) * self.random.random()
-            self.hub.after(soon, partial(self._deliver_early, id_))
-
-    def _deliver_early(self, id_: str) -> None:
-        """A standard queue delivers a message in flight once more, now and then."""
-        for queue in self.queues.values():
-            for message in queue._stored.values():
-                if id_ in message.body:
-                    message.visible_at = min(message.visible_at, self.hub.now)
-                    self.watch.early.add(message.message_id)
-        self.hub.note("delivered early", id_[-6:])
-
-    def _verbs(self, state: str) -> tuple[str, ...]:
-        """Mostly what makes sense, sometimes anything."""
-        if self.random.random() < 0.2:
-            return ("cancel", "pause", "resume", "retry")
-        return {
-            "PAUSED": ("resume", "resume", "cancel"),
-            "FAILED": ("retry",),
-        }.get(state, ("cancel", "pause", "pause"))
-
-    def _choose_limits(self) -> None:
-        """An operator gives a tenant limits of its own, or takes them back."""
-        tenant, _ = self.random.choice(list(self.subjects))
-        lane = self.random.choice((*Lane, None))
-        limit = self.random.choice((1, 2, 3, None))
-
-        def choose(world: World) -> None:
-            try:
-                if lane is None:
-                    set_most_active(world, tenant, limit)
-                else:
-                    set_slots(world, tenant, lane, limit)
-                    admit_held(world, tenant, lane)
-            except FairlaneError as error:
-                self.hub.note("the operator was told", error)
-
-        self._api(f"limit-{tenant}-{lane}", choose)
-
-    def _write_outside(self) -> None:
-        """Somebody else's program writes a record, as it always has."""
-        (tenant, _), pool = self.random.choice(list(self.subjects.items()))
-        key = Key(tenant, self.random.choice(pool), Table.RECORDS)
-        item = dict(self.store.peek(key))
-        if not item:
-            return
-        version = item.get("version", 0)
-        assert isinstance(version, int)
-        self.store.transact(
-            "outside", [Put(key, {**item, "o": self.hub.now, "version": version + 1})]
-        )
-        if self.outside is not None:
-            self.outside.put(key.pk, key.sk, *outside.about(self.store.peek(key)))
-        self.hub.note("outside write", key.sk)
-
-    def _go_down(self) -> None:
-        """A dependency fails for everybody, for longer than a chunk's own retries last."""
-        what = self.random.choice(("read records", "read payload", "commit_chunk", "query"))
-        lasts = self.random.choice((4000, 15_000, 60_000))
-        self.faults.down[what] = self.hub.now + self.random.randint(2000, lasts)
-        self.hub.note("goes down", what)
-
-    def _fall_behind(self) -> None:
-        """A lane serves nobody for a while: its messages come late."""
-        lane = self.random.choice(list(Lane))
-        self.behind[lane] = self.hub.now + self.random.randint(5000, 60_000)
-        self.hub.note("falls behind", lane.value)
-
-    def _lose_payload(self) -> None:
-        if names := sorted(self.payloads.names()):
-            name = self.random.choice(names)
-            self.payloads.delete(name)
-            self.payload_lost.add(name)
-            self.hub.note("payload lost", name)
+            self.hub.after(self.extras.random.randint(0, 60_000), self.people.redrive)
+        self.hub.after(0, self.people.replay)
 
     # --- workers ------------------------------------------------------------------------------
 
@@ -634,7 +374,7 @@ class Scenario:
         if len(batch) > 1:
             self.watch.seen["batch"] += 1
         self._start(process, batch, worker, Lane.SMALL)
-        self.hub.after(deadline - self.hub.now, partial(self._kill, process, "time-out"))
+        self.hub.after(deadline - self.hub.now, partial(self.kill, process, "time-out"))
         return True
 
     def _hand_out(self, queue: MemoryLaneQueue) -> bool:
@@ -709,9 +449,9 @@ class Scenario:
         process = self.random.choice(self.bulk)
         process.stopping = True
         self.hub.note("SIGTERM", process.name)
-        self.hub.after(TIMING.stop_timeout * 1000, partial(self._kill, process, "SIGKILL"))
+        self.hub.after(TIMING.stop_timeout * 1000, partial(self.kill, process, "SIGKILL"))
 
-    def _kill(self, process: Process, why: str) -> None:
+    def kill(self, process: Process, why: str) -> None:
         if not process.dead:
             self.hub.note(why, process.name)
             self.hub.kill(process)
@@ -723,7 +463,7 @@ class Scenario:
             for _ in range(1 if self.random.random() < 0.8 else 2):
                 process = self.process("recovery")
                 self.hub.start(process, "", partial(_recover, self.world_of(process)))
-                self.hub.after(55_000, partial(self._kill, process, "time-out"))
+                self.hub.after(55_000, partial(self.kill, process, "time-out"))
         self.hub.after(self.random.randint(3000, 9000), self._recover)
 
 
@@ -741,35 +481,6 @@ class DeadLetters(MemoryLaneQueue):
 
 def _recover(world: World) -> None:
     Recovery(world).run()
-
-
-def _retry_failed(world: World, *, tenant: str, job_id: str) -> None:
-    try:
-        retry_failed(world, tenant, job_id, lambda: False)
-    except FairlaneError as error:
-        world.telemetry.log("retry_failed_left", error=error)
-    else:
-        world.telemetry.log("retry_failed_asked")
-
-
-def _replay_outbox(world: World) -> None:
-    """Parked events and messages, as ``fairlane events replay`` and ``dispatches replay`` do."""
-    try:
-        for undelivered in undelivered_of_all(world):
-            if undelivered.parked:
-                replay_event(world, undelivered.event)
-        for unsent in unsent_of_all(world):
-            if unsent.parked:
-                replay_dispatch(world, unsent)
-    except FairlaneError as error:
-        world.telemetry.log("replay_failed", error=error)
-
-
-def _replay(world: World, *, tenant: str, job_id: str) -> None:
-    try:
-        replay_effects(world, tenant, job_id)
-    except FairlaneError as error:
-        world.telemetry.log("replay_failed", error=error)
 
 
 def _carry_out(world: World, lane: Lane, delivery: Delivery, decision: Decision) -> bool:
