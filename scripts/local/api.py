@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import urllib3
 
 from .errors import LocalError
+
+ANSWER_S: Final = 60
+"""How long a call waits for its answer."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +41,18 @@ class Api:
         tenant: str | None = None,
         body: object = None,
         headers: Mapping[str, str] | None = None,
+        timeout: float = ANSWER_S,
     ) -> Answer:
         """Send a request with the tenant's token (None: without any) and ``body`` as JSON (bytes
-        go as they are). Raises LocalError when nobody answers; any status is an answer."""
+        go as they are). Raises LocalError when nobody answers within ``timeout`` seconds; any
+        status is an answer."""
         sent = {"content-type": "application/json", **(headers or {})}
         if tenant is not None:
             sent["authorization"] = f"Bearer {self._token(tenant)}"
         content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         try:
             reply = self._pool.request(
-                method, self.url + path, body=content, headers=sent, timeout=60, retries=False
+                method, self.url + path, body=content, headers=sent, timeout=timeout, retries=False
             )
         except urllib3.exceptions.HTTPError as error:
             raise LocalError(f"the API at {self.url} did not answer: {error}") from error

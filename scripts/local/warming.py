@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 API_CALLS: Final = 4
 WARM_TENANT: Final = "warming"
+WARM_S: Final = 600
+"""For a function's first answer. A busy machine takes minutes to start so many processes at once;
+only what hangs runs into it."""
 
 
 def warm(clients: Clients, api: Api) -> None:
@@ -68,7 +71,7 @@ def _event() -> dict[str, object]:
 
 
 def _ask(api: Api) -> None:
-    answer = api.call("GET", "/v1/jobs", tenant=WARM_TENANT)
+    answer = api.call("GET", "/v1/jobs", tenant=WARM_TENANT, timeout=WARM_S)
     if answer.status != 200:  # noqa: PLR2004 - what a list of no jobs answers
         raise LocalError(
             f"GET /v1/jobs answers {answer.status}: {answer.body}. The functions' output is in "
