@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from .finding import Finding, ok, wrong
 
+QUERY: Final = "dynamodb:Query"
 TABLE: Final = (
     "dynamodb:GetItem",
-    "dynamodb:Query",
     "dynamodb:PutItem",
     "dynamodb:UpdateItem",
     "dynamodb:DeleteItem",
@@ -42,13 +42,17 @@ class Places:
 
 def needs(places: Places) -> Mapping[str, Sequence[tuple[str, str]]]:
     """(action, resource) by a part of the function's logical id."""
+
+    def queries(*indexes: str) -> list[tuple[str, str]]:
+        return [(QUERY, f"{places.control}/index/{index}") for index in indexes]
+
     table = [(action, places.control) for action in TABLE]
     send = [(action, queue) for action in SEND for queue in (places.small_queue, places.bulk_queue)]
     take = [(action, places.small_queue) for action in TAKE]
     return {
-        "ApiFunction": [*table, *send],
-        "SmallLane": [*table, *send, *take],
-        "RecoveryFunction": [*table, *send],
+        "ApiFunction": [*table, (QUERY, places.control), *queries("by_tenant", "held"), *send],
+        "SmallLane": [*table, *queries("held"), *send, *take],
+        "RecoveryFunction": [*table, *queries("due", "held"), *send],
     }
 
 
