@@ -30,15 +30,24 @@ def body_text(headers: Mapping[str, str], body: str, *, is_base64: bool) -> str:
         raise _compressed(f"the body has the Content-Encoding {coding[:50]}")
     if body and (stated := headers.get("Content-Type")):
         _check_type(stated)
-    sent = base64.b64decode(body) if is_base64 else body.encode()
+    sent = _sent(body) if is_base64 else body.encode()
     if sent.startswith(GZIP):
         raise _compressed("the body is compressed")
     try:
         return sent.decode()
     except ValueError as error:
-        raise Problem(
-            HTTPStatus.BAD_REQUEST, "bad_request", "the body is not UTF-8", field="body"
-        ) from error
+        raise _bad("the body is not UTF-8") from error
+
+
+def _sent(body: str) -> bytes:
+    try:
+        return base64.b64decode(body)
+    except ValueError as error:
+        raise _bad("the body is not base64, as the gateway said it was") from error
+
+
+def _bad(why: str) -> Problem:
+    return Problem(HTTPStatus.BAD_REQUEST, "bad_request", why, field="body")
 
 
 def _check_type(stated: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 from handlers.jobs.execution.decisions import apply_decision
 from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.execution.worker import on_message
-from handlers.jobs.lifecycle import control, recovery
+from handlers.jobs.lifecycle import control, dispatch
 from handlers.jobs.lifecycle.dead_letters import read_letter, redrive
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.retry_failed import retry_failed
@@ -175,7 +175,8 @@ def redrive_retried(site: Site) -> Job:
     delivery = site.receive()
     on_message(site.world, delivery, WORKER)
     site.sent.clear()
-    redrive(site.world, site.world.queues[Lane.SMALL], read_letter(site.world, delivery))
+    letter = read_letter(site.world, delivery)
+    redrive(site.world, site.world.queues[Lane.SMALL], letter, force=True)
     return job
 
 
@@ -339,7 +340,7 @@ def test_a_path_with_a_group_of_its_own_would_be_seen(
         return f"{tenant[:0]}group-{next(numbers)}"
 
     monkeypatch.setattr(messages, "group_of", other)
-    monkeypatch.setattr(recovery, "group_of", other)
+    monkeypatch.setattr(dispatch, "group_of", other)
     with pytest.raises(AssertionError, match="group-"):
         check(site, path)
 

@@ -31,6 +31,8 @@ from .page import PAGE, Result, Row, Verdict, rows_of_page, write_page
 from .reached import Reached, watched
 from .swap import NotSwapped, swap_in
 
+LOOK_S: Final = 0.05
+"""Between two looks whether a child has ended."""
 WORKERS: Final = 2
 BUDGET: Final = 6.0
 """Seconds of tests (as measured without a mutant) that a mutant is run against at most: those
@@ -188,9 +190,14 @@ def in_children(jobs: Sequence[Callable[[], T]], alarm: int) -> Iterator[T | str
             while waiting and len(running) < WORKERS:
                 number, job = waiting.pop(0)
                 running[_child(job, Path(folder) / str(number), alarm)] = number
-            pid, status = os.wait()
-            number = running.pop(pid)
-            done[number] = _answer(Path(folder) / str(number), status)
+            # One's own children alone: the process may have others, of which somebody else waits.
+            looked = [(pid, os.waitpid(pid, os.WNOHANG)) for pid in running]
+            ended = [(pid, status) for pid, (found, status) in looked if found]
+            for pid, status in ended:
+                number = running.pop(pid)
+                done[number] = _answer(Path(folder) / str(number), status)
+            if not ended:
+                time.sleep(LOOK_S)
             while given in done:
                 yield done.pop(given)
                 given += 1

@@ -11,7 +11,7 @@ from ..storage import control_table
 from ..storage.transaction import Rejected, execute
 from ..transitions.shares import charge_share, read_share
 from ..words.errors import Transient
-from ..words.job import Lane
+from ..words.job import Lane, Waiting
 from ..words.timing import ms
 from ..words.turns import Turns, Waiter
 from ..words.writes import Index
@@ -31,8 +31,8 @@ message's receives are spent on it."""
 PUT_OFF: Final = 2
 """Seconds a message that is put off stays hidden."""
 AT_ONCE: Final = 1000
-"""A new job that is offered a slot within so many ms has met a free one: nobody waits, and it is
-not worth a call to make sure."""
+"""A message that is received within so many ms has met a free slot: nobody waits, and it is not
+worth a call to make sure."""
 CHARGE_TRIES: Final = 3
 
 
@@ -75,8 +75,8 @@ def is_put_off(world: World, job: Job, delivery: Delivery) -> tuple[bool, bool]:
 
 def _comes_at_once(world: World, job: Job, delivery: Delivery) -> bool:
     """A job that gave way is asked in any case: its fresh message may come before all others."""
-    new = job.started_at is None and delivery.receive_count == 1
-    return new and world.runtime.now() - delivery.sent_at < AT_ONCE
+    fresh = job.waiting_reason is not Waiting.SLICE and delivery.receive_count == 1
+    return fresh and world.runtime.now() - delivery.sent_at < AT_ONCE
 
 
 def _put_offs_left(world: World, job: Job) -> int:
