@@ -60,7 +60,8 @@ class Walk:
         return now(self.world, self.job)
 
     def progress(self) -> dict[str, float]:
-        return progress(self.seen, self.world.runtime.now()) or {}
+        seen = progress(self.seen, self.world.runtime.now()) or {}
+        return {name: float(value) for name, value in seen.items()}
 
 
 def paused(walk: Walk, _: pytest.MonkeyPatch) -> None:
