@@ -15,6 +15,7 @@ from . import (
     payload_budget,
     terminal_cleanup,
     visibility_heartbeat,
+    wire,
 )
 from .framework import Scenario
 
@@ -29,5 +30,6 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     payload_budget.SCENARIO,
     keyset_traversal.SCENARIO,
     effects_after_commit.SCENARIO,
+    wire.SCENARIO,
 )
 """In the order of ``verify --all``."""
