@@ -4,7 +4,7 @@ worker that changes records first and notes its position afterwards."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -14,9 +14,9 @@ from handlers.aws.attributes import decode
 from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Item
-from scripts.load.ledger import Ledger
+from scripts.load.ledger import Ledger, RecordRow
 from scripts.load.patience import Patience
-from scripts.load.truth import Ran, compare
+from scripts.load.truth import Key, Ran, compare
 from scripts.local.stack import LocalStack
 
 from .chaos import CHAOS, LOOK_S, SMALL, TENANTS, Jobs
@@ -53,19 +53,13 @@ def run(bench: Bench) -> Iterator[Expectation]:
     with bench.steps.step(f"Killing, stopping and timing out for {STORM_S} s", STORM_S) as advance:
         _weather(storm, jobs, stack, advance)
     with bench.steps.step("Seeing every job to its end"):
-        _drain(storm, jobs, stack)
+        drain(jobs, stack, storm.tick)
     storm.settle()
     jobs.look()
     stack.workers.stop()
     yield from _went_wrong(storm, jobs, stack)
     yield from all_done(jobs.ran())
-    truth = compare(before, jobs.ran(), jobs.ledger.records(TENANTS))
-    yield Expectation.of(
-        "records that were not changed exactly once by each of their jobs",
-        expected=f"0 of {truth.records}",
-        saw=f"{truth.wrong} ({truth.changes} changes) {' '.join(truth.examples)}",
-        ok=truth.wrong == 0 and truth.changes > 0,
-    )
+    yield exactly_once(before, jobs)
     yield from nothing_left(Leftovers.of(stack))
 
 
@@ -151,10 +145,12 @@ def _weather(storm: Storm, jobs: Jobs, stack: LocalStack, advance: Callable[[int
         time.sleep(LOOK_S)
 
 
-def _drain(storm: Storm, jobs: Jobs, stack: LocalStack) -> None:
+def drain(jobs: Jobs, stack: LocalStack, tick: Callable[[], object] = lambda: None) -> None:
+    """Wait until every job has ended and nothing is left, or nothing moves any more. tick: called
+    at each look."""
     patience = Patience()
     while True:
-        storm.tick()
+        tick()
         jobs.look()
         left = Leftovers.of(stack)
         if jobs.ended == jobs.count and not left.any:
@@ -227,6 +223,17 @@ def all_done(ran: Sequence[Ran]) -> Iterator[Expectation]:
         "jobs that succeeded with all their records",
         expected=f"{len(ran)} of {len(ran)}",
         saw=f"{done} of {len(ran)}",
+    )
+
+
+def exactly_once(before: Mapping[Key, RecordRow], jobs: Jobs) -> Expectation:
+    """before: the records as they were before the jobs."""
+    truth = compare(before, jobs.ran(), jobs.ledger.records(TENANTS))
+    return Expectation.of(
+        "records that were not changed exactly once by each of their jobs",
+        expected=f"0 of {truth.records}",
+        saw=f"{truth.wrong} ({truth.changes} changes) {' '.join(truth.examples)}",
+        ok=truth.wrong == 0 and truth.changes > 0,
     )
 
 
