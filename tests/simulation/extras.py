@@ -11,6 +11,8 @@ from typing import Final
 
 from handlers.jobs.words.timing import SECOND
 
+from .watch import MAX_LAG
+
 PLACES: Final = ("store", "queues", "payloads", "deliver")
 """Dependencies that fail as a whole."""
 NONSENSE: Final = ("nothing", "float", "another thing", "unstorable")
@@ -68,7 +70,7 @@ class Extras:
     def __post_init__(self) -> None:
         self.random = Random(f"extras {self.seed}")  # noqa: S311  repeatable
         choose = self.random.choice
-        self.index_lag = choose((0, 0, 0, 500, 5000))
+        self.index_lag = choose((0, 0, 0, 500, MAX_LAG))
         self.keyed = choose((0.0, 0.0, 0.5))
         self.outages = tuple(
             Outage(choose(PLACES), self.random.random(), choose((3000, 10_000, 40_000)))
