@@ -24,7 +24,8 @@ from handlers.testing.lane_queue import MemoryLaneQueue
 from handlers.testing.payload_store import MemoryPayloadStore
 from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.telemetry import MemoryTelemetry
-from tests.simulation.scenario import BUMP, TIMING
+from tests.simulation.operation import BUMP
+from tests.simulation.timing import TIMING
 from tests.simulation.verdict import unrest
 from tests.simulation.watch import Watch, short
 

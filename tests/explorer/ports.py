@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from handlers.jobs.words.errors import ReceiptExpired
 from handlers.jobs.words.writes import Page
-from tests.simulation.watch import Watch, WatchedStore
+from tests.simulation.watch import Watch
+from tests.simulation.watched_store import WatchedStore
 
 from .schedule import Fault, Process, Schedule
 

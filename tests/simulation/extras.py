@@ -11,7 +11,7 @@ from typing import Final
 
 from handlers.jobs.words.timing import SECOND
 
-from .watch import MAX_LAG
+from .watched_store import MAX_LAG
 
 PLACES: Final = ("store", "queues", "payloads", "deliver")
 """Dependencies that fail as a whole."""

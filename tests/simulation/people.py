@@ -142,7 +142,7 @@ class People:
             act(self.here.world_of(process))
 
         self.here.hub.start(process, what, handle)
-        self.here.hub.after(29_000, partial(self.here.kill, process, "API time-out"))
+        self.here.hub.after(29_000, partial(self.here.workers.kill, process, "API time-out"))
 
     def create(self, again: int = 5) -> None:
         (tenant, subject), pool = self.here.random.choice(list(self.here.subjects.items()))

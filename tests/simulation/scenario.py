@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import gc
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from unittest.mock import patch
 
-from pydantic import BaseModel
-
-from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
-from handlers.jobs.execution.stopping import Worker
-from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import submit as submitting
-from handlers.jobs.lifecycle.recovery import Recovery
-from handlers.jobs.words.errors import FairlaneError
 from handlers.jobs.words.event import ADDRESS, EVENT_BUS, JobEvent
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
-from handlers.jobs.words.operation import Change, Fail, Operation, Remove, Skip
 from handlers.jobs.words.ports import World
-from handlers.jobs.words.timing import LaneTiming, Timing
 from handlers.jobs.words.writes import Key, Put, Table
 from handlers.testing import lane_queue
 from handlers.testing.lane_queue import MemoryLaneQueue
@@ -33,84 +24,26 @@ from handlers.testing.record_store import MemoryRecordStore
 from . import faults as faults_
 from . import outside, verdict, wires
 from .extras import NONSENSE, Extras
-from .hub import Hub, Killed, Process, SimRuntime, TrueClock
+from .hub import Hub, Process, SimRuntime, TrueClock
+from .operation import BUMP
 from .people import People, Request
-from .watch import Violation, Watch, WatchedStore
+from .timing import SKEW, TIMING
+from .watch import Violation, Watch
+from .watched_store import WatchedStore
+from .workers import DeadLetters, Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from handlers.jobs.execution.decisions import Decision
-    from handlers.jobs.words.operation import Fields, Outcome
-    from handlers.jobs.words.ports import Delivery
-    from handlers.testing.lane_queue import Stored
+    from collections.abc import Callable
 
     from .faults import Faults
     from .hub import Step
 
 SEEDS: Final = 2000
 """Runs that all the rules are held against."""
-SKEW: Final = 2.0
-TIMING: Final = Timing(
-    small=LaneTiming(heartbeat=1, lease_ttl=4, visibility=12),
-    bulk=LaneTiming(heartbeat=2, lease_ttl=8, visibility=12),
-    takeover_grace=17,
-    clock_skew=SKEW,
-    function_timeout=2,
-    stop_timeout=10,
-    longest_chunk=5,
-    small_reserve=0.5,
-    dispatch_grace=3,
-    lost_after=60,
-    retry_base=1,
-    retry_cap=8,
-    effect_grace=5,
-    effect_claim=10,
-    effect_retry_base=1,
-    effect_retry_cap=8,
-    history=3600,
-)
 TOLD: Final = 0.5
 """How many seeds have something outside that has to hear of changes."""
-WAKES: Final = 0.3
-"""How likely a worker that stands still wakes at the worst moment."""
-MAX_FUNCTIONS: Final = 3
-SLOTS: Final = 2
-"""Jobs a bulk worker runs at once."""
 REST_WITHIN: Final = 600_000
 """ms after the last fault in which the world must have come to rest."""
-
-
-class NoParameters(BaseModel):
-    pass
-
-
-def bump(fields: Fields, parameters: BaseModel) -> Outcome:
-    """Count up, unless the record says otherwise."""
-    match fields.get("n"):
-        case int(n):
-            return Change({"n": n + 1})
-        case "skip":
-            return Skip("asked to be left alone")
-        case "remove":
-            return Remove()
-        case "raise":
-            raise RuntimeError("an operation's bug")
-        case "nothing":
-            return None  # type: ignore[return-value]
-        case "float":
-            return Change({"n": 1.5})  # type: ignore[dict-item]
-        case "another thing":
-            return NoParameters()  # type: ignore[return-value]
-        case "unstorable":
-            return Fail("\ud800")
-        case _:
-            return Fail("no number")
-
-
-BUMP: Final = Operation(
-    "bump", NoParameters, bump, lambda _: frozenset({"n"}), sinks=(outside.NAME,)
-)
 
 
 @dataclass
@@ -187,8 +120,6 @@ class Scenario:
         """What was asked of a job: cancel, pause, …"""
         self.payload_lost: set[str] = set()
         self.subjects: dict[tuple[str, str], list[str]] = {}
-        self.bulk: list[Process] = []
-        self.running: dict[Process, int] = {}
         self.meddling = self.random.choice((0.0, 0.05, 0.4))
         """How likely somebody acts on a job as soon as its state changes."""
         self.behind: dict[Lane, int] = {}
@@ -198,6 +129,7 @@ class Scenario:
         if self.max_retries == 0:
             self.faults.down["read records"] = self.calm_at
         self.people = People(self)
+        self.workers = Workers(self)
         self._people_the_world()
 
     # --- the world ----------------------------------------------------------------------------
@@ -214,7 +146,7 @@ class Scenario:
                 self.outside.put(key.pk, key.sk, *outside.about(item))
         self.store.watch = self.watch
         self.watch.moved = self.people.meddle
-        self.watch.taking = self._rouse
+        self.watch.taking = self.workers.rouse
 
     def _new_record(self, tenant: str, ids: list[str], index: int, id_: str) -> None:
         drawn = self.random.random()
@@ -287,13 +219,13 @@ class Scenario:
         for _ in range(self.random.choice((0, 0, 1, 2))):
             self._sometime(self.people.fall_behind)
         for _ in range(self.random.choice((0, 1, 3, 10))):
-            self._sometime(self._stop_worker)
+            self._sometime(self.workers.stop_one)
         self.people.plan()
-        self.no_recovery_until = self.hub.now + self.random.choice((0, 0, 30_000, 100_000))
-        self._hire()
+        self.workers.no_recovery_until = self.hub.now + self.random.choice((0, 0, 30_000, 100_000))
+        self.workers.hire()
         self.hub.after(self.calm_at - self.hub.now, self._calm)
-        self.hub.after(0, self._deliver)
-        self.hub.after(self.random.randint(0, 9000), self._recover)
+        self.hub.after(0, self.workers.deliver)
+        self.hub.after(self.random.randint(0, 9000), self.workers.recover)
         with (
             patch.object(submitting, "INLINE_ID_BYTES", self.random.choice((40, 100, 100_000))),
             patch.object(lane_queue, "VISIBILITY_CAP", self.extras.hidden_at_most),
@@ -321,7 +253,7 @@ class Scenario:
         return self._broken() or self.hub.now > end or (self.faults.off and self._at_rest())
 
     def _at_rest(self) -> bool:
-        if self._busy() or any(queue._stored for queue in self.queues.values()):
+        if self.workers.busy() or any(queue._stored for queue in self.queues.values()):
             return False
         return not verdict.unrest(self.store)
 
@@ -339,165 +271,18 @@ class Scenario:
 
     def _calm(self) -> None:
         self.faults.off = True
-        self.no_recovery_until = 0
-        for process in self.bulk:
+        self.workers.no_recovery_until = 0
+        for process in self.workers.bulk:
             process.asleep_until = min(process.asleep_until, self.hub.now + 45_000)
             if process.old:  # the deployment is over
                 process.stopping = True
-                self.hub.after(TIMING.stop_timeout * 1000, partial(self.kill, process, "replaced"))
+                self.hub.after(
+                    TIMING.stop_timeout * 1000, partial(self.workers.kill, process, "replaced")
+                )
         self.hub.note("faults end")
         if self.extras.redrives:
             self.hub.after(self.extras.random.randint(0, 60_000), self.people.redrive)
         self.hub.after(0, self.people.replay)
-
-    # --- workers ------------------------------------------------------------------------------
-
-    def _deliver(self) -> None:
-        """The event source mapping and the long polls: whoever is free gets what is visible."""
-        for lane, queue in self.queues.items():
-            if self.hub.now < self.behind.get(lane, 0):
-                continue
-            while any(m.visible_at <= self.hub.now for m in queue._stored.values()):
-                if not (self._invoke if lane is Lane.SMALL else self._hand_out)(queue):
-                    break
-        self.hub.after(self.random.choice((20, 100, 500, 1500)), self._deliver)
-
-    def _invoke(self, queue: MemoryLaneQueue) -> bool:
-        if sum(process.name.startswith("fn") for process in self._busy()) >= MAX_FUNCTIONS:
-            return False
-        batch = queue.receive(self.extras.random.randint(1, self.extras.batch), 0)
-        if not batch:
-            return False
-        process = self.process("fn")
-        deadline = self.hub.now + TIMING.function_timeout * 1000
-        worker = Worker(process.name, deadline=deadline + process.skew)
-        if len(batch) > 1:
-            self.watch.seen["batch"] += 1
-        self._start(process, batch, worker, Lane.SMALL)
-        self.hub.after(deadline - self.hub.now, partial(self.kill, process, "time-out"))
-        return True
-
-    def _hand_out(self, queue: MemoryLaneQueue) -> bool:
-        self.bulk = [process for process in self.bulk if not process.dead]
-        if not self.bulk and (self.faults.off or self.random.random() < 0.3):
-            self._hire()
-        for process in self.bulk:
-            awake = process.asleep_until <= self.hub.now
-            if self.running.get(process, 0) < SLOTS and not process.stopping and awake:
-                for delivery in queue.receive(1, 0):
-                    name = f"{process.name}/{delivery.receipt}"
-                    worker = Worker(name, stopping=lambda p=process: p.stopping)  # type: ignore[misc]
-                    self._start(process, [delivery], worker, Lane.BULK)
-                    return True
-                return False
-        if self.faults.off and all(p.stopping or p.asleep_until > self.hub.now for p in self.bulk):
-            self._hire()
-            return True
-        return False
-
-    def _busy(self) -> list[Process]:
-        for process in [process for process in self.running if process.dead]:
-            del self.running[process]
-        return list(self.running)
-
-    def _rouse(self) -> None:
-        """A worker that stood still wakes just when somebody is about to take its subject, and is
-        the faster one."""
-        for process in self.bulk:
-            if process.asleep_until > self.hub.now and self.random.random() < WAKES:
-                self.hub.after(self.random.random() * 50, partial(self.hub.rouse, process))
-                assert self.hub.current is not None
-                self.hub.current.process.asleep_until = self.hub.now + self.random.randint(50, 1500)
-
-    def _hire(self) -> None:
-        self.bulk.append(self.process("worker"))
-        if self.random.random() < 0.3:
-            self.bulk.append(self.process("worker"))
-
-    def _start(
-        self, process: Process, batch: Sequence[Delivery], worker: Worker, lane: Lane
-    ) -> None:
-        for delivery in batch:
-            self.watch.received[delivery.receipt] = self.hub.now
-        self.running[process] = self.running.get(process, 0) + 1
-
-        def work() -> None:
-            world = self.world_of(process)
-            for number, delivery in enumerate(batch):
-                self.hub.note("received", delivery)
-                name = worker.name if len(batch) == 1 else f"{worker.name}/{number}"
-                decision = on_message(world, delivery, replace(worker, name=name))
-                self.hub.note("decided", decision)
-                if _carry_out(world, lane, delivery, decision):
-                    self.watch.decided.add(delivery.receipt)
-            self._left(process)
-            if lane is Lane.SMALL:
-                self.hub.kill(process)
-                raise Killed
-
-        self.hub.start(process, "", work)
-
-    def _left(self, process: Process) -> None:
-        self.running[process] -= 1
-        if self.running[process] <= 0:
-            del self.running[process]
-
-    def _stop_worker(self) -> None:
-        """SIGTERM, and SIGKILL when it takes too long."""
-        if not self.bulk:
-            return
-        process = self.random.choice(self.bulk)
-        process.stopping = True
-        self.hub.note("SIGTERM", process.name)
-        self.hub.after(TIMING.stop_timeout * 1000, partial(self.kill, process, "SIGKILL"))
-
-    def kill(self, process: Process, why: str) -> None:
-        if not process.dead:
-            self.hub.note(why, process.name)
-            self.hub.kill(process)
-
-    # --- recovery -----------------------------------------------------------------------------
-
-    def _recover(self) -> None:
-        if self.hub.now >= self.no_recovery_until:
-            for _ in range(1 if self.random.random() < 0.8 else 2):
-                process = self.process("recovery")
-                self.hub.start(process, "", partial(_recover, self.world_of(process)))
-                self.hub.after(55_000, partial(self.kill, process, "time-out"))
-        self.hub.after(self.random.randint(3000, 9000), self._recover)
-
-
-class DeadLetters(MemoryLaneQueue):
-    """Knows how often each message had been received when it was given up."""
-
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        self.receives: dict[str, int] = {}
-
-    def accept_dead_letter(self, message: Stored, now: int) -> None:
-        super().accept_dead_letter(message, now)
-        self.receives[message.message_id] = message.receive_count
-
-
-def _recover(world: World) -> None:
-    Recovery(world).run()
-
-
-def _carry_out(world: World, lane: Lane, delivery: Delivery, decision: Decision) -> bool:
-    """What an entrypoint does with a decision; false when the queue did not take it."""
-    queue = world.queues[lane]
-    receipt = decision.receipt or delivery.receipt
-    try:
-        match decision:
-            case DeleteMessage():
-                queue.delete(receipt)
-            case KeepMessage(seconds=int(seconds)):
-                queue.set_visibility(receipt, seconds)
-            case _:
-                pass
-    except FairlaneError:
-        return False
-    return True
 
 
 def run(seed: int, *, max_retries: int = 60) -> Run:

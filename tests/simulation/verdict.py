@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from handlers.jobs.words.writes import Item
 
     from .scenario import Scenario
-    from .watch import WatchedStore
+    from .watched_store import WatchedStore
 
 
 STANDS_STILL: Final = 45_000

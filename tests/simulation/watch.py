@@ -7,35 +7,30 @@ keeps books of its own.
 from __future__ import annotations
 
 import json
-from collections import defaultdict, deque
-from contextlib import contextmanager
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from handlers.jobs.words.errors import Reason
 from handlers.jobs.words.states import EDGES, State
-from handlers.jobs.words.writes import Check, Equals, Found, Key, Table
-from handlers.testing.job_store import MemoryStore
-from handlers.testing.writes import item_after
+from handlers.jobs.words.writes import Check, Equals, Key, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from handlers.jobs.words.job import Lane
     from handlers.jobs.words.limits import Limits
     from handlers.jobs.words.timing import Timing
-    from handlers.jobs.words.writes import Item, Page, Value, Write
+    from handlers.jobs.words.writes import Item, Value, Write
     from handlers.testing.lane_queue import MemoryLaneQueue
 
     from .hub import Hub, Thread
+    from .watched_store import WatchedStore
 
 OVER: Final = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
 DONE: Final = OVER | {"SETTLING"}
 """States of jobs that hold neither subject nor slot."""
 RETRIES: Final = frozenset({"claim_dispatch", "dispatch_later", "park_dispatch", "unpark_dispatch"})
 """Transactions on a dispatch row that is there already."""
-MAX_LAG: Final = 5000
-"""The most (ms) that an index is behind its table."""
 WORKED_ON: Final = frozenset({"RUNNING", "CANCELLING", "PAUSING"})
 
 
@@ -47,76 +42,6 @@ class Violation:
 
     def __str__(self) -> str:
         return f"[{self.rule}] {self.what}"
-
-
-class WatchedStore(MemoryStore):
-    """A MemoryStore that shows each committed transaction to the watch."""
-
-    def __init__(self, lag: Callable[[], int] = lambda: 0) -> None:
-        """lag: how far (ms) an index is behind, asked at each read of one."""
-        super().__init__()
-        self.watch: Watch | None = None
-        self._lag = lag
-        self._past: deque[tuple[int, Key, Item | None]] = deque()
-        """What control items were before their writes, the oldest first: (ms, key, item)."""
-        self._as_of: int | None = None
-        """When the view is from that is being read; None: from now."""
-
-    def transact(self, action: str, writes: Sequence[Write]) -> None:
-        before = {write.key: self._items.get(write.key) for write in writes}
-        super().transact(action, writes)
-        if self.watch is not None:
-            self._remember(before)
-            self.watch.committed(action, writes, before, self._items)
-
-    def _remember(self, before: Mapping[Key, Item | None]) -> None:
-        assert self.watch is not None
-        now = self.watch.hub.now
-        self._past.extend((now, key, item) for key, item in before.items())
-        while self._past and self._past[0][0] < now - MAX_LAG:
-            self._past.popleft()
-
-    def query(self, *args: Any, **named: Any) -> Page:
-        with self._lagging():
-            return super().query(*args, **named)
-
-    def count(self, *args: Any, **named: Any) -> int:
-        with self._lagging():
-            return super().count(*args, **named)
-
-    @contextmanager
-    def _lagging(self) -> Iterator[None]:
-        if self.watch is not None and (lag := self._lag()):
-            self._as_of = self.watch.hub.now - lag
-        try:
-            yield
-        finally:
-            self._as_of = None
-
-    def _control(self) -> Iterable[Found]:
-        if self._as_of is None:
-            return super()._control()
-        then: dict[Key, Item | None] = {}
-        for at, key, item in reversed(self._past):
-            if at <= self._as_of:
-                break
-            then[key] = item
-        items = {**self._items, **then}
-        return [
-            Found(key, item)
-            for key, item in items.items()
-            if key.table is Table.CONTROL and item is not None
-        ]
-
-    def objections(self, writes: Sequence[Write]) -> list[Reason | None]:
-        results = [item_after(w, self._items.get(w.key), self._key_names) for w in writes]
-        return [result if isinstance(result, Reason) else None for result in results]
-
-    def peek(self, key: Key) -> Item:
-        return self._items.get(key, {})
-
-    def all_items(self) -> Mapping[Key, Item]:
-        return self._items
 
 
 @dataclass

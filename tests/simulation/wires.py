@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from .faults import Faults
     from .hub import Hub, Process
-    from .watch import Watch, WatchedStore
+    from .watch import Watch
+    from .watched_store import WatchedStore
 
 T = TypeVar("T")
 NEVER_LATE = frozenset({"create", "take_over"})

@@ -1,0 +1,190 @@
+"""The processes that work on messages, and recovery: who starts them, hands them messages, and ends
+them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from handlers.jobs.execution.decisions import apply_decision
+from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.worker import on_message
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.words.errors import FairlaneError
+from handlers.jobs.words.job import Lane
+from handlers.testing.lane_queue import MemoryLaneQueue
+
+from .hub import Killed, Process
+from .timing import TIMING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from handlers.jobs.execution.decisions import Decision
+    from handlers.jobs.words.ports import Delivery, World
+    from handlers.testing.lane_queue import Stored
+
+    from .scenario import Scenario
+
+WAKES: Final = 0.3
+"""How likely a worker that stands still wakes at the worst moment."""
+MAX_FUNCTIONS: Final = 3
+SLOTS: Final = 2
+"""Jobs a bulk worker runs at once."""
+
+
+@dataclass
+class Workers:
+    """Those of one scenario, with its dice."""
+
+    here: Scenario
+    bulk: list[Process] = field(default_factory=list)
+    running: dict[Process, int] = field(default_factory=dict)
+    """Messages that each process has in hand."""
+    no_recovery_until: int = 0
+
+    def deliver(self) -> None:
+        """The event source mapping and the long polls: whoever is free gets what is visible."""
+        for lane, queue in self.here.queues.items():
+            if self.here.hub.now < self.here.behind.get(lane, 0):
+                continue
+            while any(m.visible_at <= self.here.hub.now for m in queue._stored.values()):
+                if not (self._invoke if lane is Lane.SMALL else self._hand_out)(queue):
+                    break
+        self.here.hub.after(self.here.random.choice((20, 100, 500, 1500)), self.deliver)
+
+    def _invoke(self, queue: MemoryLaneQueue) -> bool:
+        if sum(process.name.startswith("fn") for process in self.busy()) >= MAX_FUNCTIONS:
+            return False
+        batch = queue.receive(self.here.extras.random.randint(1, self.here.extras.batch), 0)
+        if not batch:
+            return False
+        process = self.here.process("fn")
+        deadline = self.here.hub.now + TIMING.function_timeout * 1000
+        worker = Worker(process.name, deadline=deadline + process.skew)
+        if len(batch) > 1:
+            self.here.watch.seen["batch"] += 1
+        self._start(process, batch, worker, Lane.SMALL)
+        self.here.hub.after(deadline - self.here.hub.now, partial(self.kill, process, "time-out"))
+        return True
+
+    def _hand_out(self, queue: MemoryLaneQueue) -> bool:
+        self.bulk = [process for process in self.bulk if not process.dead]
+        if not self.bulk and (self.here.faults.off or self.here.random.random() < 0.3):
+            self.hire()
+        for process in self.bulk:
+            awake = process.asleep_until <= self.here.hub.now
+            if self.running.get(process, 0) < SLOTS and not process.stopping and awake:
+                for delivery in queue.receive(1, 0):
+                    name = f"{process.name}/{delivery.receipt}"
+                    worker = Worker(name, stopping=lambda p=process: p.stopping)  # type: ignore[misc]
+                    self._start(process, [delivery], worker, Lane.BULK)
+                    return True
+                return False
+        if self.here.faults.off and all(
+            p.stopping or p.asleep_until > self.here.hub.now for p in self.bulk
+        ):
+            self.hire()
+            return True
+        return False
+
+    def busy(self) -> list[Process]:
+        for process in [process for process in self.running if process.dead]:
+            del self.running[process]
+        return list(self.running)
+
+    def rouse(self) -> None:
+        """A worker that stood still wakes just when somebody is about to take its subject, and is
+        the faster one."""
+        for process in self.bulk:
+            if process.asleep_until > self.here.hub.now and self.here.random.random() < WAKES:
+                self.here.hub.after(
+                    self.here.random.random() * 50, partial(self.here.hub.rouse, process)
+                )
+                assert self.here.hub.current is not None
+                self.here.hub.current.process.asleep_until = (
+                    self.here.hub.now + self.here.random.randint(50, 1500)
+                )
+
+    def hire(self) -> None:
+        self.bulk.append(self.here.process("worker"))
+        if self.here.random.random() < 0.3:
+            self.bulk.append(self.here.process("worker"))
+
+    def _start(
+        self, process: Process, batch: Sequence[Delivery], worker: Worker, lane: Lane
+    ) -> None:
+        for delivery in batch:
+            self.here.watch.received[delivery.receipt] = self.here.hub.now
+        self.running[process] = self.running.get(process, 0) + 1
+
+        def work() -> None:
+            world = self.here.world_of(process)
+            for number, delivery in enumerate(batch):
+                self.here.hub.note("received", delivery)
+                name = worker.name if len(batch) == 1 else f"{worker.name}/{number}"
+                decision = on_message(world, delivery, replace(worker, name=name))
+                self.here.hub.note("decided", decision)
+                if _carry_out(world, lane, delivery, decision):
+                    self.here.watch.decided.add(delivery.receipt)
+            self._left(process)
+            if lane is Lane.SMALL:
+                self.here.hub.kill(process)
+                raise Killed
+
+        self.here.hub.start(process, "", work)
+
+    def _left(self, process: Process) -> None:
+        self.running[process] -= 1
+        if self.running[process] <= 0:
+            del self.running[process]
+
+    def stop_one(self) -> None:
+        """SIGTERM, and SIGKILL when it takes too long."""
+        if not self.bulk:
+            return
+        process = self.here.random.choice(self.bulk)
+        process.stopping = True
+        self.here.hub.note("SIGTERM", process.name)
+        self.here.hub.after(TIMING.stop_timeout * 1000, partial(self.kill, process, "SIGKILL"))
+
+    def kill(self, process: Process, why: str) -> None:
+        if not process.dead:
+            self.here.hub.note(why, process.name)
+            self.here.hub.kill(process)
+
+    # --- recovery -----------------------------------------------------------------------------
+
+    def recover(self) -> None:
+        if self.here.hub.now >= self.no_recovery_until:
+            for _ in range(1 if self.here.random.random() < 0.8 else 2):
+                process = self.here.process("recovery")
+                self.here.hub.start(process, "", partial(_recover, self.here.world_of(process)))
+                self.here.hub.after(55_000, partial(self.kill, process, "time-out"))
+        self.here.hub.after(self.here.random.randint(3000, 9000), self.recover)
+
+
+class DeadLetters(MemoryLaneQueue):
+    """Knows how often each message had been received when it was given up."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.receives: dict[str, int] = {}
+
+    def accept_dead_letter(self, message: Stored, now: int) -> None:
+        super().accept_dead_letter(message, now)
+        self.receives[message.message_id] = message.receive_count
+
+
+def _recover(world: World) -> None:
+    Recovery(world).run()
+
+
+def _carry_out(world: World, lane: Lane, delivery: Delivery, decision: Decision) -> bool:
+    """What an entrypoint does with a decision; false when the queue did not take it."""
+    try:
+        apply_decision(world.queues[lane], delivery, decision)
+    except FairlaneError:
+        return False
+    return True
