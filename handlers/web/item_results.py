@@ -54,7 +54,7 @@ def items_view(world: World, job: Job, query: Query) -> dict[str, Any]:
     limit = query.whole("limit", default=DEFAULT_LIMIT, most=MAX_LIMIT)
     list_ = (job.tenant, "items", job.id, outcome.value)
     text = query.get("page")
-    mark = Mark() if text is None else _mark(list_, text)
+    mark = Mark() if text is None else _mark(outcome, list_, text)
     found = item_page(world, job, outcome, mark, limit=limit, max_bytes=MAX_BYTES)
     view: dict[str, Any] = {"items": [_item(result) for result in found.found]}
     if found.next is not None:
@@ -96,10 +96,10 @@ def _item(result: ItemResult) -> dict[str, str]:
     return view if result.sink is None else {**view, "sink": result.sink}
 
 
-def _mark(list_: tuple[str, ...], text: str) -> Mark:
+def _mark(outcome: ItemOutcome, list_: tuple[str, ...], text: str) -> Mark:
     match place_of(list_, text):
         case [(str() | None) as row, int() as taken] if (
-            (row is None or is_row(row))
+            (row is None or is_row(outcome, row))
             and not isinstance(taken, bool)
             and 0 <= taken <= MOST_TAKEN
         ):

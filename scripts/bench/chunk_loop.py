@@ -180,7 +180,7 @@ def _requests(world: World, job: Job, ids: list[str]) -> tuple[list[list[Any]], 
             job,
             after,
             records=changes,
-            outcomes=None,
+            outcomes={},
         )
         requests.append(world.store.actions(list(commit.writes.values())))
         job = after

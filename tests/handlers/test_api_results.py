@@ -18,8 +18,10 @@ from handlers.jobs.results import items, report
 from handlers.jobs.storage import control_table
 from handlers.jobs.words.errors import OutcomeUnknown
 from handlers.jobs.words.job import Lane
-from handlers.jobs.words.writes import Put
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.writes import Delete, Put
 from handlers.web import item_results
+from tests.handlers.deployment import deployed
 from tests.support import aws
 
 if TYPE_CHECKING:
@@ -47,6 +49,18 @@ def mixed(stack: Deployment, good: int, missing: int, text: int) -> tuple[str, l
     id_ = stack.created(asked)
     stack.run(stack.job(id_).lane)
     return id_, failed
+
+
+def _as_version_0_1_0(stack: Deployment, id_: str) -> None:
+    """Makes the rows of each chunk the one that version 0.1.0 would have written."""
+    store = stack.world.store
+    mixed_rows: dict[str, dict[str, Any]] = {}
+    for prefix in control_table.OUTCOME_ROWS.values():
+        for found in store.query_partition(f"JOB#{id_}", sk_prefix=prefix).found:
+            mixed_rows.setdefault(found.key.sk.removeprefix(prefix), {}).update(found.item)
+            store.transact("move", [Delete(found.key)])
+    for position, row in mixed_rows.items():
+        store.transact("move", [Put(control_table.mixed_key(id_, int(position)), row)])
 
 
 def hash_of(text: str) -> str:
@@ -117,12 +131,29 @@ def test_a_page_is_bounded_in_bytes(stack: Deployment, monkeypatch: pytest.Monke
     assert len(listed(stack, id_, "skipped")) == 9
 
 
+@pytest.mark.parametrize("absent", [3, 60])
+def test_c115_a_page_of_one_outcome_costs_no_call_for_the_others(
+    monkeypatch: pytest.MonkeyPatch, absent: int
+) -> None:
+    """The job; rows of version 0.1.0, of which there are none; the row of the failed record, and
+    the end after it."""
+    monkeypatch.setattr(items, "ROWS", 1)
+    with deployed(monkeypatch, limits=Limits(chunk_size=5)) as stack:
+        id_, failed = mixed(stack, 4, absent, 1)
+        with stack.counted() as calls:
+            answer = stack.call("GET", f"/v1/jobs/{id_}/items", query={"outcome": "failed"})
+    assert [each["id"] for each in answer.body["items"]] == failed
+    assert "next" not in answer.body
+    assert calls == ["DynamoDB.GetItem"] + ["DynamoDB.Query"] * 3
+
+
 def test_a_page_looks_through_so_many_rows_and_no_more(
     stack: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(items, "MAX_ROWS", 2)
     monkeypatch.setattr(items, "ROWS", 1)
     id_, failed = mixed(stack, 280, 12, 2)
+    _as_version_0_1_0(stack, id_)
     first = stack.call("GET", f"/v1/jobs/{id_}/items", query={"outcome": "failed"})
     assert "next" in first.body
     assert sorted(each["id"] for each in listed(stack, id_, "failed")) == failed
@@ -261,9 +292,10 @@ def test_a_report_that_takes_too_long_says_so(stack: Deployment) -> None:
 def test_a_report_stops_in_time_also_where_there_is_nothing_to_list(
     stack: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows that hold none of what is asked for take time, too."""
+    """Rows of version 0.1.0 that hold none of what is asked for take time, too."""
     monkeypatch.setattr(items, "ROWS", 1)
-    id_, _ = mixed(stack, 0, 120, 0)
+    id_, _ = mixed(stack, 0, 120, 1)
+    _as_version_0_1_0(stack, id_)
     before = len(stack.requests)
     answer = stack.call(
         "POST",
@@ -409,7 +441,9 @@ def test_a_retry_that_takes_too_long_says_so_and_leaves_nothing(
     answer = again(stack, id_, remaining=item_results.RESERVE_MS - 1)
     assert (answer.status, answer.body["code"]) == (422, "retry_too_large")
     assert "upload" in answer.body["detail"]
-    assert stack.requests[asked:].count("DynamoDB.Query") == 1
+    look_for_rows_of_0_1_0, first_row = 1, 1
+    queries = stack.requests[asked:].count("DynamoDB.Query")
+    assert queries == look_for_rows_of_0_1_0 + first_row
     assert stack.everything() == before
     made = again(stack, id_, remaining=item_results.RESERVE_MS)
     assert (made.status, made.body["total"]) == (202, len(failed))

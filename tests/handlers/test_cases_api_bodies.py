@@ -195,6 +195,8 @@ PLACES: Final[Sequence[list[Any]]] = (
     ["OUTCOME#000000000001", True],
     ["OUTCOME#000000000001", 10**400],
     ["OUTCOME#000000000001"],
+    ["FAILED##00000000001", 0],
+    ["SKIPPED#000000000001", 0],
     [None, None],
     [1.5, 0],
     [],

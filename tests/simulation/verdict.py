@@ -134,7 +134,7 @@ def _asked_for(scenario: Scenario, job: Item) -> set[str]:
     return {
         entry["id"]  # type: ignore[call-overload,index,misc]
         for key, item in scenario.store.all_items().items()
-        if key.pk == f"JOB#{old}" and key.sk.startswith("OUTCOME#")
+        if key.pk == f"JOB#{old}" and key.sk.startswith("FAILED#")
         for entry in item.get("failed", ())  # type: ignore[union-attr]
     }
 
@@ -145,7 +145,7 @@ def _records(scenario: Scenario, job: Item, name: str) -> Iterator[tuple[str, st
     rows = [
         item
         for key, item in scenario.store.all_items().items()
-        if key.pk == f"JOB#{id_}" and key.sk.startswith("OUTCOME#")
+        if key.pk == f"JOB#{id_}" and key.sk.startswith(("FAILED#", "SKIPPED#"))
     ]
     listed = {
         kind: [entry["id"] for row in rows for entry in row.get(kind, ())]  # type: ignore[union-attr,call-overload,index]

@@ -17,7 +17,7 @@ from ..words.limits import MAX_CHUNK
 from ..words.metrics import Metric
 from ..words.operation import Fail, Plan, Skip
 from ..words.pace import PacedBy
-from .planning import Work, outcome_row, plan, tally
+from .planning import Work, outcome_rows, plan, tally
 from .prefetch import Chunk, Prefetch
 from .rate_limiter import GaveUpWaiting
 from .stopping import LoopEnd, StopReason, StopRequested, still_running
@@ -228,11 +228,10 @@ class ChunkLoop:
             return {"waiting_reason": None, "waiting_since": None}
         return {}
 
-    def _outcomes(self, planned: Sequence[Plan]) -> Item | None:
+    def _outcomes(self, planned: Sequence[Plan]) -> dict[str, Item]:
         """Kept as long as the job can be read, which is counted from its end."""
-        row = outcome_row(planned)
-        expires = self.world.timing.row_ends(self.world.runtime.now())
-        return {**row, "expires_at_seconds": expires} if row else None
+        expires = {"expires_at_seconds": self.world.timing.row_ends(self.world.runtime.now())}
+        return {outcome: {**row, **expires} for outcome, row in outcome_rows(planned).items()}
 
     def _unwritable(
         self, rejected: Rejected, entries: Sequence[Entry], plans: dict[str, Plan]

@@ -142,11 +142,12 @@ def tally(plans: Sequence[Plan]) -> Counts:
     return Counts(succeeded=len(plans) - failed - skipped, failed=failed, skipped=skipped)
 
 
-def outcome_row(plans: Sequence[Plan]) -> Item | None:
-    """The failed and skipped records of a chunk with their reasons; None when there are none."""
-    rows: dict[str, list[Mapping[str, Value]]] = {"failed": [], "skipped": []}
+def outcome_rows(plans: Sequence[Plan]) -> dict[str, Item]:
+    """The failed and the skipped records of a chunk with their reasons, a row for each outcome that
+    it has."""
+    entries: dict[str, list[Mapping[str, Value]]] = {"failed": [], "skipped": []}
     for each in plans:
         if isinstance(each.outcome, Fail | Skip):
-            kind = "failed" if isinstance(each.outcome, Fail) else "skipped"
-            rows[kind].append({"id": each.id, "reason": each.outcome.reason[:MAX_REASON]})
-    return {kind: row for kind, row in rows.items() if row} or None
+            outcome = "failed" if isinstance(each.outcome, Fail) else "skipped"
+            entries[outcome].append({"id": each.id, "reason": each.outcome.reason[:MAX_REASON]})
+    return {outcome: {outcome: listed} for outcome, listed in entries.items() if listed}

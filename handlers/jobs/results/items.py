@@ -25,14 +25,6 @@ MAX_ROWS: Final = 500
 """Rows one page looks through; then it ends, also when it has found little or nothing."""
 
 
-_ROW: Final = re.compile(r"OUTCOME#[0-9]{12}|REFUSED#[0-9]{12}#[0-9]{4}", re.ASCII)
-
-
-def is_row(sk: str) -> bool:
-    """Whether it can be the sort key of a row of outcomes."""
-    return _ROW.fullmatch(sk) is not None
-
-
 class Unfinished(FairlaneError):
     """The time was not enough to read all of them."""
 
@@ -44,6 +36,24 @@ class ItemOutcome(StrEnum):
     SKIPPED = "skipped"
     REFUSED = "refused"
     """Changed, but a sink will not take it."""
+
+
+ROW_PREFIXES: Final = {
+    ItemOutcome.FAILED: (control_table.MIXED_ROW, control_table.OUTCOME_ROWS["failed"]),
+    ItemOutcome.SKIPPED: (control_table.MIXED_ROW, control_table.OUTCOME_ROWS["skipped"]),
+    ItemOutcome.REFUSED: (control_table.REFUSED_ROW,),
+}
+"""Where the results of an outcome are, in the order of a list. A worker of version 0.1.0 may have
+done the first part of a job."""
+_AFTER_PREFIX: Final = re.compile(r"[0-9]{12}(#[0-9]{4})?", re.ASCII)
+
+
+def is_row(outcome: ItemOutcome, sk: str) -> bool:
+    """Whether it can be the sort key of a row with results of the outcome."""
+    return any(
+        sk.startswith(prefix) and _AFTER_PREFIX.fullmatch(sk.removeprefix(prefix))
+        for prefix in ROW_PREFIXES[outcome]
+    )
 
 
 @dataclass(frozen=True)
@@ -122,11 +132,18 @@ def _marked(
 
 
 def _rows(world: World, job: Job, outcome: ItemOutcome, after: str | None) -> Iterator[Found]:
+    """The rows with results of the outcome, and those that may have some."""
+    if outcome is not ItemOutcome.REFUSED and getattr(job, outcome.value) == 0:
+        return
+    for prefix in ROW_PREFIXES[outcome]:
+        if after is None or after.startswith(prefix):
+            yield from _rows_under(world, job, prefix, after)
+            after = None
+
+
+def _rows_under(world: World, job: Job, prefix: str, after: str | None) -> Iterator[Found]:
     pk = control_table.job_key(job.id).pk
-    prefix = (
-        control_table.REFUSED_ROW if outcome is ItemOutcome.REFUSED else control_table.OUTCOME_ROW
-    )
-    end = control_table.outcome_key(job.id, job.position).sk
+    end = None if prefix == control_table.REFUSED_ROW else f"{prefix}{job.position:012}"
     cursor: Cursor | None = None if after is None else {"pk": pk, "sk": after}
     while True:
         part = retry_transient(
@@ -134,7 +151,7 @@ def _rows(world: World, job: Job, outcome: ItemOutcome, after: str | None) -> It
             partial(world.store.query_partition, pk, sk_prefix=prefix, limit=ROWS, after=cursor),
         )
         for found in part.found:
-            if outcome is not ItemOutcome.REFUSED and found.key.sk >= end:
+            if end is not None and found.key.sk >= end:
                 return  # committed since the job was read
             yield found
         if part.next is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -35,7 +36,10 @@ EVENT_PREFIX: Final = "EVENT#"
 PARKED_EVENT: Final = "parked_event"
 """The kind of events that were given up."""
 CLEANUP: Final = "cleanup"
-OUTCOME_ROW: Final = "OUTCOME#"
+OUTCOME_ROWS: Final = MappingProxyType({"failed": "FAILED#", "skipped": "SKIPPED#"})
+"""The prefix of the rows of one outcome: each is read without the others."""
+MIXED_ROW: Final = "OUTCOME#"
+"""The prefix of the rows of version 0.1.0, which hold both outcomes of a chunk."""
 REFUSED_ROW: Final = "REFUSED#"
 COUNTS: Final = frozenset(Counts.model_fields)
 SHARDS: Final = Key("DEPLOYMENT", "SHARDS")
@@ -79,8 +83,13 @@ def dispatch_key(job_id: str, number: int) -> Key:
     return Key(f"JOB#{job_id}", f"{DISPATCH_PREFIX}{number:06}")
 
 
-def outcome_key(job_id: str, position: int) -> Key:
-    return Key(f"JOB#{job_id}", f"{OUTCOME_ROW}{position:012}")
+def outcome_key(job_id: str, outcome: str, position: int) -> Key:
+    """outcome: a key of ``OUTCOME_ROWS``."""
+    return Key(f"JOB#{job_id}", f"{OUTCOME_ROWS[outcome]}{position:012}")
+
+
+def mixed_key(job_id: str, position: int) -> Key:
+    return Key(f"JOB#{job_id}", f"{MIXED_ROW}{position:012}")
 
 
 def effect_key(job_id: str, position: int) -> Key:

@@ -9,10 +9,10 @@ from ..storage.job_update import job_update
 from ..storage.transaction import Transaction, Transition, job_is
 from ..words.states import State
 from ..words.writes import Check, Equals, Missing, Put
-from .conditions import EFFECT, JOB, LEASE, OUTCOMES, owns_lease
+from .conditions import EFFECT, JOB, LEASE, owns_lease
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..words.job import Job
     from ..words.ports import World
@@ -27,12 +27,14 @@ def commit_chunk(
     after: Job,
     *,
     records: Sequence[Write],
-    outcomes: Item | None,
+    outcomes: Mapping[str, Item],
     effect: Put | None = None,
 ) -> Transaction:
     """Change the records of one chunk and move the checkpoint past them, or do neither.
 
-    after: the job with its checkpoint and counts moved on. Closes: a replaced worker writing late
+    after: the job with its checkpoint and counts moved on. outcomes: the row of each outcome of
+    ``OUTCOME_ROWS`` that the chunk has; each stands for a record without a write, so the rows take
+    no record's place among the 100 writes. Closes: a replaced worker writing late
     (lease), a chunk applied twice and a cancelled job that goes on (job), a record changed by
     another writer since it was read (record).
     """
@@ -47,8 +49,9 @@ def commit_chunk(
         ),
     }
     writes |= {record_role(index): write for index, write in enumerate(records)}
-    if outcomes is not None:
-        writes[OUTCOMES] = Put(control_table.outcome_key(job.id, job.position), outcomes)
+    for outcome, row in outcomes.items():
+        key = control_table.outcome_key(job.id, outcome, job.position)
+        writes[f"{outcome} records"] = Put(key, row)
     if effect is not None:
         writes[EFFECT] = effect
     committed = job_is(

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 LEASE: Final = "lease"
 JOB: Final = "job"
 DISPATCH: Final = "dispatch"
-OUTCOMES: Final = "outcomes"
 EFFECT: Final = "effect"
 
 

@@ -25,6 +25,7 @@ from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import MemoryWorld, memory_world
 from handlers.web.views import job_view
 from tests.support.jobs import TENANT, create, fill, new_job, now, prices, receive, run_next
+from tests.support.results import stored_results
 
 if TYPE_CHECKING:
     from handlers.testing.job_store import MemoryStore
@@ -80,13 +81,7 @@ def percent(world: MemoryWorld, job: Job) -> int:
 
 
 def listed(world: MemoryWorld, job: Job, kind: str) -> list[str]:
-    rows = world.store.query_partition(f"JOB#{job.id}", sk_prefix="OUTCOME#").found
-    found: list[str] = []
-    for row in rows:
-        entries = row.item.get(kind, [])
-        assert isinstance(entries, list)
-        found += [str(entry["id"]) for entry in entries if isinstance(entry, dict)]
-    return found
+    return [entry["id"] for entry in stored_results(world, job.id, kind)]
 
 
 # --- C61: nothing to do -----------------------------------------------------------------------

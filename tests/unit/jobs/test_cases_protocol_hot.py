@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -18,6 +18,7 @@ from handlers.testing.job_store import MemoryStore
 from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import MemoryWorld, memory_world
 from tests.support.jobs import fill, new_job, now, prices, run_next
+from tests.support.results import stored_results
 
 if TYPE_CHECKING:
     from handlers.jobs.words.writes import Write
@@ -56,8 +57,7 @@ def world_of(why: Why, hot: Callable[[Write], bool], *, chunk: int) -> MemoryWor
 
 
 def reasons(world: MemoryWorld, job: Job) -> dict[str, str]:
-    rows: Any = world.store.query_partition(f"JOB#{job.id}", sk_prefix="OUTCOME#").found
-    return {entry["id"]: entry["reason"] for row in rows for entry in row.item.get("failed", [])}
+    return {entry["id"]: entry["reason"] for entry in stored_results(world, job.id, "failed")}
 
 
 @pytest.mark.parametrize("why", [Why.CONFLICT, Why.THROTTLED])

@@ -14,6 +14,7 @@ from handlers.jobs.words.states import State
 from handlers.operations.parameters import Parameters
 from handlers.testing.world import MemoryWorld, memory_world
 from tests.support.jobs import TENANT, fill, new_job, now, run_next
+from tests.support.results import stored_results
 
 BAD: Final = "r0017"
 RECORDS: Final = 50
@@ -92,12 +93,10 @@ def changed(world: MemoryWorld) -> int:
 
 
 def reasons(world: MemoryWorld, job_id: str) -> list[str]:
-    rows: Any = world.store.query_partition(f"JOB#{job_id}", sk_prefix="OUTCOME#").found
     return [
         entry["reason"]
-        for row in rows
-        for kind in ("failed", "skipped")
-        for entry in row.item.get(kind, [])
+        for outcome in ("failed", "skipped")
+        for entry in stored_results(world, job_id, outcome)
         if entry["id"] == BAD
     ]
 

@@ -80,7 +80,7 @@ def chunk() -> Setup:
     record = world.records.read(TENANT, ["r0000"])["r0000"]
     write = world.records.change(record, {"price": 11}, job.id)
     after = job.model_copy(update={"position": 1, "cursor": 1, "succeeded": 1})
-    return sends(world, commit_chunk(world, job, after, records=[write], outcomes=None))
+    return sends(world, commit_chunk(world, job, after, records=[write], outcomes={}))
 
 
 def chunk_of_an_unversioned_record() -> Setup:
@@ -89,7 +89,7 @@ def chunk_of_an_unversioned_record() -> Setup:
     record = world.records.read(TENANT, ["plain"])["plain"]
     write = world.records.remove(record, job.id)
     after = job.model_copy(update={"position": 1, "cursor": 1, "succeeded": 1})
-    return sends(world, commit_chunk(world, job, after, records=[write], outcomes=None))
+    return sends(world, commit_chunk(world, job, after, records=[write], outcomes={}))
 
 
 def id_list() -> Setup:

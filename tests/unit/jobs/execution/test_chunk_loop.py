@@ -28,6 +28,7 @@ from handlers.testing.job_store import MemoryStore
 from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import MemoryWorld, memory_world
 from tests.support.jobs import TENANT, fill, new_job, now, prices, receive
+from tests.support.results import stored_results
 
 if TYPE_CHECKING:
     from handlers.jobs.execution.stopping import LoopEnd, StopReason
@@ -88,12 +89,7 @@ def walk(
 
 
 def reported(world: MemoryWorld, job: Job, kind: str = "failed") -> list[str]:
-    found: list[str] = []
-    for row in world.store.query_partition(f"JOB#{job.id}", sk_prefix="OUTCOME#").found:
-        listed = row.item.get(kind, [])
-        assert isinstance(listed, list)
-        found += [str(each["id"]) for each in listed if isinstance(each, dict)]
-    return found
+    return [entry["id"] for entry in stored_results(world, job.id, kind)]
 
 
 @pytest.mark.parametrize("chunk", [96, 10, 1])

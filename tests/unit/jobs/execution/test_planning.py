@@ -14,6 +14,7 @@ from handlers.jobs.words.states import State
 from handlers.operations.parameters import Parameters
 from handlers.testing.world import memory_world
 from tests.support.jobs import TENANT, fill, new_job, now, run_next
+from tests.support.results import stored_results
 
 
 def test_records_that_fail_are_reported_and_their_neighbours_done() -> None:
@@ -24,15 +25,8 @@ def test_records_that_fail_are_reported_and_their_neighbours_done() -> None:
     run_next(world, Lane.SMALL)
     ended = now(world, job)
     assert (ended.succeeded, ended.failed, ended.skipped) == (29, 1, 1)
-    rows = world.store.query_partition(f"JOB#{job.id}", sk_prefix="OUTCOME#").found
-    listed = [
-        entry["id"]
-        for row in rows
-        for kind in row.item.values()
-        if isinstance(kind, list)
-        for entry in kind
-    ]
-    assert listed == ["r0017", "missing"]
+    assert [each["id"] for each in stored_results(world, job.id, "failed")] == ["r0017"]
+    assert [each["id"] for each in stored_results(world, job.id, "skipped")] == ["missing"]
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_who_was_replaced_can_write_nothing_however_late_it_wakes() -> None:
         dead,
         dead.model_copy(update={"position": 1, "cursor": 1}),
         records=[world.records.change(record, {"price": 99}, dead.id)],
-        outcomes=None,
+        outcomes={},
     )
     for transaction in (late, renew_lease(world, dead)):
         with pytest.raises(Refused):

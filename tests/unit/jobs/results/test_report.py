@@ -69,8 +69,8 @@ FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "=cmd|' /C calc'!A0", 
 
 def cells(id_: str, reason: str) -> tuple[list[str], Any]:
     """One record in a CSV and in a JSON Lines report."""
-    world, job = a_job(failing=0, chunk=1)
-    key = control_table.outcome_key(job.id, 0)
+    world, job = a_job(failing=1, chunk=1)
+    key = control_table.outcome_key(job.id, "failed", 0)
     row = {"failed": [{"id": id_, "reason": reason}]}
     execute(world, Transaction("test", {"row": Put(key, row)}))
     _, text = report_of(world, job, ReportFormat.CSV)

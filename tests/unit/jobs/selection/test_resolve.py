@@ -23,6 +23,7 @@ from handlers.jobs.words.upload import Format, UploadForm
 from handlers.testing.record_query import MemoryRecordQuery
 from tests.support.jobs import TENANT, fill, now, prices, run_next
 from tests.support.process import process
+from tests.support.results import stored_results
 from tests.support.selections import GROUP, JSONL, ask, grouped, jsonl, made, nothing_left, upload
 from tests.support.walks import walking_world
 
@@ -271,8 +272,7 @@ def test_a_record_that_no_longer_matches_when_it_is_read_is_skipped_with_the_rea
     assert (ended.total, ended.succeeded, ended.skipped) == (3, 1, 2)
     assert prices(world, ["r0000"]) == {11}
     assert prices(world, ["r0001"]) == {10}
-    [row] = world.store.query_partition(f"JOB#{job.id}", sk_prefix="OUTCOME#").found
-    assert row.item["skipped"] == [
+    assert stored_results(world, job.id, "skipped") == [
         {"id": "gone", "reason": "no such record"},
         {"id": "r0001", "reason": "no longer matches the query"},
     ]

@@ -11,7 +11,7 @@ from handlers.jobs.storage.transaction import Transaction
 from handlers.jobs.transitions.chunk_commit import commit_chunk, id_list_written, total_known
 from handlers.jobs.words.errors import Refused
 from handlers.jobs.words.job import Job
-from handlers.jobs.words.writes import Key, Update
+from handlers.jobs.words.writes import Item, Key, Update
 from handlers.testing.world import MemoryWorld, memory_world
 from tests.support.jobs import TENANT, begin, fill, new_job, now, prices, write
 
@@ -23,7 +23,7 @@ def a_chunk(world: MemoryWorld, job: Job, ids: list[str]) -> Transaction:
         for record in world.records.read(TENANT, ids).values()
     ]
     after = job.model_copy(update={"position": 3, "cursor": 3, "succeeded": 2, "failed": 1})
-    outcomes = {"failed": [{"id": ids[0], "reason": "no"}]}
+    outcomes: dict[str, Item] = {"failed": {"failed": [{"id": ids[0], "reason": "no"}]}}
     return commit_chunk(world, job, after, records=records, outcomes=outcomes)
 
 
@@ -42,7 +42,7 @@ def test_records_checkpoint_counts_and_outcomes_are_one_write() -> None:
     after = now(world, job)
     assert (after.position, after.succeeded, after.failed) == (3, 2, 1)
     assert prices(world, ids) == {11}
-    assert world.store.get(control_table.outcome_key(job.id, 0)) is not None
+    assert world.store.get(control_table.outcome_key(job.id, "failed", 0)) is not None
 
 
 @pytest.mark.parametrize("moved", ["lease", "state", "position", "record"])
