@@ -40,6 +40,7 @@ template = {
     "context": context,
     "type": VERSION,
     "stray": os.environ.get("STRAY"),
+    "validation": os.environ.get("CDK_VALIDATION"),
 }
 (out / "App.template.json").write_text(json.dumps(template))
 """
@@ -269,6 +270,13 @@ def test_what_was_changed_meanwhile_is_not_kept(project: Path, kept: Assemblies)
         synthesis.assembly()
     assert template(project, kept)["text"] == "changed"
     assert runs(project) == 2
+
+
+def test_the_rules_for_templates_that_go_to_aws_are_left_out(
+    project: Path, kept: Assemblies
+) -> None:
+    """They take longer than the rest of it; ``make synth`` holds the templates against them."""
+    assert template(project, kept)["validation"] == "false"
 
 
 def test_addresses_are_put_in_after_it_was_kept(project: Path, kept: Assemblies) -> None:
