@@ -41,7 +41,7 @@ export NO_MKDOCS_2_WARNING := 1
 # Without cached bytecode, every process compiles what it imports again: 9 s of CPU for the CDK.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup format lint types imports check test unit demo verify up down status bench docs \
+.PHONY: help setup format lint types imports check test tests unit demo verify up down status bench docs \
 	reference openapi synth simulate soak explore mutants lock trace clean
 
 help: ## List the targets
@@ -81,10 +81,18 @@ types: $(STAMP) ## Check the types, strictly
 imports: $(STAMP) ## Check who may import whom
 	$(BIN)/lint-imports --no-cache --no-logo
 
-check: lint types imports $(BENCH) $(DOCS)/.set-up ## Format, lint, types, imports and all tests
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+# Side by side, since the tests wait in places and types and imports never. Each of the others says
+# what it found in one go, at its end. Whatever fails, the rest still runs, and make fails.
+BESIDE := --jobs --keep-going
 
-test: check synth ## What CI runs: the checks, all tests, and the CDK's own command over the app
+check: lint $(BENCH) $(DOCS)/.set-up ## Format, lint, types, imports and all tests
+	@$(MAKE) $(BESIDE) types imports tests
+
+test: lint $(BENCH) $(DOCS)/.set-up $(CDK)/.set-up ## What CI runs: check, and the CDK's own command over the app
+	@$(MAKE) $(BESIDE) types imports synth tests
+
+tests: $(STAMP) $(BENCH) $(DOCS)/.set-up ## All tests
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 unit: $(STAMP) ## The fast tests only
 	$(BIN)/pytest tests/unit
