@@ -24,6 +24,7 @@ Numbers are ``int`` or ``Decimal``, never ``float``, and have up to 38 digits. `
 context that calculates without rounding; ``number`` gives the form in which a number is stored, and
 raises ``BadValue`` for one that no record can hold. A model that extends ``Parameters`` refuses
 unknown names; ``StrictInt``, ``StrictBool`` and ``StrictStr`` take no other type for theirs.
+``Table`` is a lookup table from an uploaded file: rows, by the text in their key's column.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from handlers.jobs.words.operation import (
     Touch,
 )
 from handlers.jobs.words.stored_values import BadValue, number
+from handlers.jobs.words.table import Table
 from handlers.jobs.words.writes import Value
 from handlers.operations.decimals import EXACT, round_half_even
 from handlers.operations.parameters import FieldName, FieldValue, Number, Parameters
@@ -66,6 +68,7 @@ __all__ = [
     "StrictBool",
     "StrictInt",
     "StrictStr",
+    "Table",
     "Touch",
     "Value",
     "number",

@@ -1,7 +1,7 @@
 """Runs the migration, and then again over what a person has looked at.
 
-    python backfill.py run ids.csv      every invoice of the file
-    python backfill.py commas JOB       those that failed for a comma, which is a decimal one
+    python backfill.py run ids.csv customers.csv    every invoice of the file
+    python backfill.py commas JOB                   those that failed for a comma: a decimal one
 
 FAIRLANE_URL and FAIRLANE_TOKEN name the API. Both may be started again at any time: what is split
 is skipped.
@@ -20,11 +20,14 @@ from fairlane_client import Client, JobView, NewJob, NewUpload
 SUBJECT = "invoices"
 
 
-def run(client: Client, ids: Path) -> JobView:
-    """A job over every id of the file. Up to 5 % may fail: these are looked at afterwards."""
+def run(client: Client, ids: Path, customers: Path) -> JobView:
+    """A job over every id of the file. Up to 5 % may fail: these are looked at afterwards.
+    customers: a table that is too large for a request."""
+    table = client.upload(customers, NewUpload(format="csv", column="customer"))
     job = NewJob(
         operation="split_total",
         subject=SUBJECT,
+        params={"customers": {"upload_id": table}},
         upload_id=client.upload(ids, NewUpload(format="csv", column="invoice")),
         tolerated_failure_percent=5,
         labels={"migration": "split-total"},
@@ -51,9 +54,9 @@ def said(client: Client, job: JobView) -> str:
     return f"{job.id} {job.state}: {counts}{told}"
 
 
-def main(what: str, over: str) -> None:
+def main(what: str, over: str, customers: str = "") -> None:
     with Client(os.environ["FAIRLANE_URL"], lambda: os.environ["FAIRLANE_TOKEN"]) as client:
-        job = run(client, Path(over)) if what == "run" else commas(client, over)
+        job = run(client, Path(over), Path(customers)) if what == "run" else commas(client, over)
         print(said(client, job))  # noqa: T201  printing is what it is for
 
 

@@ -1,7 +1,7 @@
-"""Made-up invoices for a local stack, and the file of their ids.
+"""Made-up invoices for a local stack, the file of their ids, and one of customers.
 
-``python make_invoices.py 300000`` writes invoices.jsonl and ids.csv. Every hundredth invoice has a
-decimal comma, and every thousandth no currency.
+``python make_invoices.py 300000`` writes invoices.jsonl, ids.csv and customers.csv. Every hundredth
+invoice has a decimal comma, another one no currency, and every thousandth no amount.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 COMMA_EVERY = 100
 NOTHING_EVERY = 1000
+CUSTOMERS = 5000
 
 
 def total(number: int) -> str:
@@ -20,6 +21,8 @@ def total(number: int) -> str:
         return "unknown"
     if number % COMMA_EVERY == 0:
         return f"{number},50 EUR"
+    if number % COMMA_EVERY == COMMA_EVERY // 2:
+        return f"{number}.25"
     return f"{number}.25 USD"
 
 
@@ -29,9 +32,14 @@ def write(folder: Path, count: int) -> None:
         lines.write("invoice\n")
         for each in range(1, count + 1):
             id_ = f"inv-{each:07}"
-            record = {"tenant": "billing", "id": id_, "total": total(each)}
+            customer = f"c-{each % CUSTOMERS:04}"
+            record = {"tenant": "billing", "id": id_, "customer": customer, "total": total(each)}
             records.write(json.dumps(record) + "\n")
             lines.write(id_ + "\n")
+    with (folder / "customers.csv").open("w", encoding="utf-8") as customers:
+        customers.write("customer,currency,name\n")
+        for each in range(CUSTOMERS):
+            customers.write(f"c-{each:04},EUR,Customer {each:04} and sons\n")
 
 
 if __name__ == "__main__":

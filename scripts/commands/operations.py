@@ -19,6 +19,8 @@ from handlers.jobs.words.exact_json import exact_json, exact_loads
 from handlers.jobs.words.operation import Fail, Operation, Skip
 from handlers.operations.registry import all_operations
 
+from .operation_tables import tables_of
+
 app = typer.Typer(
     help="List, check and try operations: those of Fairlane and those in a folder of your own.",
     no_args_is_help=True,
@@ -65,6 +67,17 @@ def try_(
         list[str] | None,
         typer.Option("--param", help="name=JSON, as in `fairlane jobs submit`; repeat it."),
     ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--table",
+            help="name=FILE: a lookup table, .jsonl or .csv (then of texts); repeat it.",
+        ),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option("--column", help="name=COLUMN: the key of that table's rows; repeat it."),
+    ] = None,
     records: Annotated[
         Path | None,
         typer.Option("--records", help="A file of records, one JSON object a line."),
@@ -85,6 +98,7 @@ def try_(
     if not given:
         raise typer.BadParameter("name records with --records FILE or --record JSON")
     parameters = dict(_parameter(text) for text in param or [])
+    parameters |= tables_of(table or [], column or [])
     tried = [_tried(known[name], fields, parameters) for fields in _records(given)]
     if as_json:
         print(exact_json({"records": [_shown(each) for each in tried]}))

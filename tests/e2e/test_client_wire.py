@@ -27,6 +27,7 @@ from fairlane_client import (
 )
 
 from ..support import views
+from ..support.pages import blocks
 
 OK = (200, json.dumps(views.JOB))
 TOO_MANY = (429, "{}")
@@ -261,6 +262,28 @@ def test_the_example_of_the_page_runs(api: Api, capsys: pytest.CaptureFixture[st
     assert found == 1
     assert capsys.readouterr().out == "007 is not a number\nold too_many_failed\n"
     assert b'"add":0.10' in api.asked[0][3]
+
+
+def test_the_example_of_the_page_of_tables_runs(
+    api: Api, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "lookup-table.md").read_text("utf-8")
+    _, source = blocks(page, "python")
+    [table] = blocks(page, "csv")
+    (tmp_path / "rates.csv").write_text(table, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    offer = {
+        "upload_id": "0" * 32,
+        "url": f"{api.url}/file",
+        "fields": {"key": "k"},
+        "max_bytes": 1000,
+        "expires_at": "2036-01-01T00:00:00.000Z",
+    }
+    api.answers += [(201, json.dumps(offer)), (204, ""), (202, json.dumps(views.JOB))]
+    exec(compile(source, "lookup-table.md", "exec"), {"client": client})  # noqa: S102
+    assert table.encode() in api.asked[1][3]
+    params = {"rates": {"upload_id": "0" * 32}}
+    assert json.loads(api.asked[2][3])["params"] == params
 
 
 # --- a report's file --------------------------------------------------------------------------

@@ -228,6 +228,17 @@ def job(ids: object, subject: str = "products", **more: object) -> dict[str, Any
     }
 
 
+def upload(stack: Deployment, content: bytes, *, tenant: str = TENANT, **form: object) -> str:
+    """The id of a file that a client has sent. form: as in the body of ``POST /v1/uploads``."""
+    answer = stack.call("POST", "/v1/uploads", {"format": "jsonl", **form}, tenant=tenant)
+    assert answer.status == 201, answer
+    fields: Mapping[str, str] = answer.body["fields"]
+    prefix = "x-amz-meta-"
+    notes = {n.removeprefix(prefix): v for n, v in fields.items() if n.startswith(prefix)}
+    stack.made.s3.put_object(Bucket=aws.BUCKET, Key=fields["key"], Body=content, Metadata=notes)
+    return str(answer.body["upload_id"])
+
+
 @contextmanager
 def deployed(
     monkeypatch: pytest.MonkeyPatch, *, limits: Limits | None = None

@@ -11,7 +11,7 @@ import pytest
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import MAX_QUERY_BYTES
 from handlers.jobs.words.states import State
-from tests.handlers.deployment import TENANT, Deployment, job
+from tests.handlers.deployment import TENANT, Deployment, job, upload
 from tests.support import aws
 
 if TYPE_CHECKING:
@@ -24,16 +24,6 @@ LOOK: Final = {"validate_only": "true"}
 
 def over(**selection: object) -> dict[str, Any]:
     return {**{n: v for n, v in job([]).items() if n != "ids"}, **selection}
-
-
-def upload(stack: Deployment, content: bytes, *, tenant: str = TENANT, **form: object) -> str:
-    answer = stack.call("POST", "/v1/uploads", {"format": "jsonl", **form}, tenant=tenant)
-    assert answer.status == 201, answer
-    fields: Mapping[str, str] = answer.body["fields"]
-    prefix = "x-amz-meta-"
-    notes = {n.removeprefix(prefix): v for n, v in fields.items() if n.startswith(prefix)}
-    stack.made.s3.put_object(Bucket=aws.BUCKET, Key=fields["key"], Body=content, Metadata=notes)
-    return str(answer.body["upload_id"])
 
 
 # --- uploads ----------------------------------------------------------------------------------

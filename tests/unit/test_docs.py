@@ -140,6 +140,22 @@ def test_the_operation_of_the_page_holds_in_its_own_test(tmp_path: Path) -> None
     assert ran(folder, f"{test}\n\ntest_a_price_is_raised()\nprint('held')") == "held\n"
 
 
+CONVERTED: Final = """
+from fairlane.testing import table, tried
+from our_operations.convert import convert
+rates = table({"USD": {"currency": "USD", "rate": "0.92"}})
+for record in ({"currency": "USD", "price": 10}, {"currency": "CHF", "price": 10}):
+    print(tried(convert, record, rates=rates).after.get("price_eur"))
+"""
+
+
+def test_the_operation_of_the_page_of_tables_works(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "how-to" / "lookup-table.md").read_text(encoding="utf-8")
+    source, _ = blocks(page, "python")
+    folder = own_folder(tmp_path, "convert.py", source)
+    assert ran(folder, CONVERTED).split() == ["9.2", "None"]
+
+
 HEIGHTS: Final = """
 from fairlane.testing import tried
 from our_operations.height_class import height_class

@@ -52,7 +52,7 @@ def client(folder: Path) -> Iterator[Client]:
 
 
 def test_what_fails_is_looked_at_and_runs_again(client: Client, folder: Path) -> None:
-    first = run(client, folder / "ids.csv")
+    first = run(client, folder / "ids.csv", folder / "customers.csv")
     assert (first.state, first.lane) == ("SUCCEEDED", "bulk")
     assert (first.succeeded, first.failed) == (COUNT - FAILED, FAILED)
     assert f"{FAILED - 1} a comma may be" in said(client, first)

@@ -8,7 +8,7 @@ import pytest
 
 from backfill_operations.split_total import split_total
 from fairlane.operations import Fail, Fields, Skip
-from fairlane.testing import tried
+from fairlane.testing import table, tried
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,15 @@ def test_a_comma_is_for_a_person_to_decide() -> None:
     assert isinstance(tried(split_total, invoice).outcome, Fail)
     done = tried(split_total, invoice, decimal_comma=True)
     assert done.after == {"amount": Decimal("12.5"), "currency": "EUR"}
+
+
+def test_a_total_without_a_currency_gets_that_of_its_customer() -> None:
+    customers = table({"c-1": {"customer": "c-1", "currency": "EUR"}})
+    done = tried(split_total, {"total": "12", "customer": "c-1"}, customers=customers)
+    assert done.after == {"amount": 12, "currency": "EUR", "customer": "c-1"}
+    for invoice in ({"total": "12", "customer": "c-2"}, {"total": "12"}):
+        assert isinstance(tried(split_total, invoice, customers=customers).outcome, Fail)
+    assert isinstance(tried(split_total, {"total": "12", "customer": "c-1"}).outcome, Fail)
 
 
 @pytest.mark.parametrize("invoice", [{}, {"total": 12}, {"total": "unknown"}, {"total": "1 eur"}])

@@ -27,7 +27,7 @@ from ..words.metrics import Metric
 from ..words.states import State
 from ..words.timing import SECOND
 from .decisions import DeleteMessage, KeepMessage, LookAgain, RunAttempt
-from .planning import work_of
+from .planning import check_understood
 from .turns import PUT_OFF, is_put_off
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class _DeliveryCheck:
         if not seconds:
             return None
         try:
-            work_of(self.world, job)
+            check_understood(self.world, job)
         except JobFailed as error:
             stamp = {} if (since := job.not_understood_since) is None else {STAMP: since}
             read = {"state": job.state.value, "fence": job.fence, **stamp}

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..selection.id_sources import filter_of
+from ..selection.tables import read_table
 from ..words.errors import JobFailed
 from ..words.exact_json import exact_loads
 from ..words.job import Counts, EndReason
 from ..words.limits import MAX_REASON
 from ..words.operation import Change, Fail, Operation, Plan, Remove, Skip, Touch
 from ..words.stored_values import BadValue, storable
+from ..words.table import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from ..words.job import Job
     from ..words.operation import Outcome, Record
     from ..words.ports import World
+    from ..words.table import Reader
     from ..words.writes import Item, Value, Write
 
 
@@ -43,12 +46,22 @@ class Work:
 
 
 def work_of(world: World, job: Job) -> Work:
-    """What the job asks for. Raises JobFailed when this version does not understand it."""
+    """What the job asks for, with its lookup tables. Raises JobFailed when this version does not
+    understand it or a table is gone, Transient."""
+    return _work(world, job, {TABLES: lambda upload_id: read_table(world, job, upload_id)})
+
+
+def check_understood(world: World, job: Job) -> None:
+    """Raise JobFailed for a job that this version does not understand. Reads nothing."""
+    _work(world, job, {})
+
+
+def _work(world: World, job: Job, context: Mapping[str, Reader]) -> Work:
     operation = world.operations.get(job.operation)
     if operation is None:
         raise JobFailed(EndReason.UNKNOWN_OPERATION, f"there is no operation {job.operation!r}")
     try:
-        parameters = operation.parameters.model_validate(exact_loads(job.params))
+        parameters = operation.parameters.model_validate(exact_loads(job.params), context=context)
     except ValueError as error:
         raise JobFailed(EndReason.BAD_PARAMETERS, str(error)) from error
     return Work(operation, parameters, None if job.query is None else filter_of(job.query))

@@ -68,6 +68,7 @@ def _retry_of(world: World, old: Job, by: str) -> Job:
         subject=old.subject,
         operation=old.operation,
         params=old.params,
+        tables=old.tables,
         lane=lane_for(old.failed, world.limits),
         state=State.QUEUED,
         # A record is checked against the query again, as it was the first time.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from ..events.rows import publish_now
 from ..selection.id_sources import lines
 from ..selection.resolve import check_address, lane_for, select
+from ..selection.table_uploads import fix_tables
 from ..selection.walk_order import permuted
 from ..storage.control_table import lease_of, read_job
 from ..storage.transaction import Indeterminate, Rejected, execute, retry_transient
@@ -93,8 +94,9 @@ def submit(
     """
     check_address(world, request)
     selection = select(world, tenant, request)
+    tables = fix_tables(world, tenant, request)
     job = _new_job(world, tenant, request, selection, idempotency)
-    job = job.model_copy(update={"created_by": created_by})
+    job = job.model_copy(update={"created_by": created_by, "tables": tables})
     if job.payload is not None:
         ids = selection.ids or ()
         ordered = permuted(ids, job.id) if world.limits.permute_ids else ids

@@ -200,7 +200,7 @@ def upload_ids(
     BadUpload, JobFailed (it is gone), Transient.
     """
     return parse_ids(
-        _blocks(world, upload, look),
+        upload_blocks(world, upload, look),
         upload,
         max_bytes=world.limits.max_expanded_bytes,
         look=look,
@@ -212,7 +212,11 @@ def first_block(world: World, upload: Upload) -> bytes:
     return _read(_upload_store(world), upload, 0)
 
 
-def _blocks(world: World, upload: Upload, look: Callable[[], None]) -> Iterator[bytes]:
+def upload_blocks(
+    world: World, upload: Upload, look: Callable[[], None] = lambda: None
+) -> Iterator[bytes]:
+    """The file as it is stored. look: called before each block. Raises JobFailed (it is gone),
+    Transient."""
     uploads = _upload_store(world)
     for offset in range(0, upload.size, PAYLOAD_BLOCK):
         look()

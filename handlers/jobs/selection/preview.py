@@ -17,6 +17,7 @@ from .dedupe import DistinctIds
 from .id_sources import upload_ids
 from .request import Unprocessable
 from .resolve import check_address, lane_for, select
+from .table_uploads import fix_tables
 from .upload_parser import BadUpload
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def preview(world: World, tenant: str, request: Accepted) -> Preview:
     """The preview of a request; writes nothing. Raises Unprocessable, Transient."""
     check_address(world, request)
     selection = select(world, tenant, request)
+    fix_tables(world, tenant, request, keep=False)
     try:
         count, sample = _looked_at(world, tenant, selection)
     except QueryRefused as error:

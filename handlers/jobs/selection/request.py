@@ -20,12 +20,12 @@ from ..words.filters import Filter
 from ..words.limits import MAX_ID_BYTES, MAX_PARAMS_BYTES, MAX_QUERY_BYTES, MAX_SUBJECT_BYTES
 from ..words.operation import Operations
 from ..words.text_rules import text_problem, text_schema
+from ..words.upload import UPLOAD_ID
 from .field_errors import FieldError, Path, field_errors
 from .traversal import Asked
 
 SELECTIONS: Final = ("ids", "upload_id", "query")
 UPLOAD_INSTEAD: Final = "send more ids as a file, by POST /v1/uploads"
-UPLOAD_ID: Final = r"^[0-9a-f]{32}$"
 MAX_LABELS: Final = 10
 MAX_ADDRESS_BYTES: Final = 2048
 ADDRESS: Final = r"^https?://[^/@?#\s]+([/?]\S*)?$"

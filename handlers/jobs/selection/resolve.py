@@ -52,7 +52,7 @@ class Selection:
 def select(world: World, tenant: str, request: Accepted) -> Selection:
     """The records that a request selects. Raises Unprocessable, Transient."""
     if request.upload_id is not None:
-        upload = _uploaded(world, tenant, request.upload_id)
+        upload = uploaded(world, tenant, request.upload_id)
         return _fixed(world, Selection(upload=upload), few_in_upload(world, upload))
     if request.query is not None:
         selection = _queried(world, request, request.query)
@@ -142,7 +142,8 @@ def _form(notes: Mapping[str, str]) -> UploadForm:
     )
 
 
-def _uploaded(world: World, tenant: str, upload_id: str) -> Upload:
+def uploaded(world: World, tenant: str, upload_id: str) -> Upload:
+    """The tenant's file as it is now. Raises Unprocessable, Transient."""
     uploads = world.uploads
     if uploads is None:
         raise Unprocessable("upload_id", "this deployment takes no uploads")

@@ -58,11 +58,22 @@ def parse_ids(
     max_bytes: the limit of the decompressed file. look: called every few thousand lines, and may
     raise to stop. Raises BadUpload, and whatever ``blocks`` and ``look`` raise.
     """
-    content = _expanded(blocks, max_bytes) if form.gzip else _bounded(blocks, max_bytes)
-    lines = _Lines(content, look)
+    lines = text_lines(blocks, form, max_bytes=max_bytes, look=look)
     if form.format is Format.CSV:
         return _csv_ids(lines, form.column or "")
     return _jsonl_ids(lines, form.column)
+
+
+def text_lines(
+    blocks: Iterable[bytes],
+    form: UploadForm,
+    *,
+    max_bytes: int,
+    look: Callable[[], None] = lambda: None,
+) -> TextLines:
+    """The decompressed lines of a file; see ``parse_ids``."""
+    content = _expanded(blocks, max_bytes) if form.gzip else _bounded(blocks, max_bytes)
+    return TextLines(content, look)
 
 
 # --- bytes ------------------------------------------------------------------------------------
@@ -150,7 +161,7 @@ def _no_gzip(ended: int, head: bytes) -> BadUpload:
     )
 
 
-class _Lines:
+class TextLines:
     """Text lines with their ends, cut at "\\n" only; ``number`` is that of the newest."""
 
     def __init__(self, blocks: Iterable[bytes], look: Callable[[], None]) -> None:
@@ -209,7 +220,7 @@ class _RepeatedField(NotJson):
     pass
 
 
-def _jsonl_ids(lines: _Lines, column: str | None) -> Iterator[str]:
+def _jsonl_ids(lines: TextLines, column: str | None) -> Iterator[str]:
     for line in lines:
         lines.record_bytes = 0
         if line.isspace():
@@ -285,7 +296,7 @@ class _Header:
     width: int
 
 
-def _csv_ids(lines: _Lines, column: str) -> Iterator[str]:
+def _csv_ids(lines: TextLines, column: str) -> Iterator[str]:
     rows = csv.reader(iter(lines), strict=True)
     header: _Header | None = None
     while True:

@@ -139,6 +139,8 @@ class Job(BaseModel):
     operation: str
     params: str
     """The operation's parameters as the JSON text that was accepted: decimals stay exact."""
+    tables: Mapping[str, str] = Field(default_factory=dict)
+    """The hash of each lookup table that the parameters name, by the id of its upload."""
     lane: Lane
     state: State
     end_reason: EndReason | None = None

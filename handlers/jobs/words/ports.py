@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from .table import TableCache
+
 if TYPE_CHECKING:
     from .effect import Batch, Delivered
     from .event import JobEvent
@@ -302,3 +304,5 @@ class World:
     """None: this deployment takes no queries."""
     uploads: UploadStore | None = None
     """None: this deployment takes no uploads."""
+    tables: TableCache = field(default_factory=TableCache)
+    """The lookup tables that this process has read."""

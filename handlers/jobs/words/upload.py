@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict
+
+UPLOAD_ID: Final = r"^[0-9a-f]{32}$"
+"""The form of the id that a client names an upload by."""
 
 
 class Format(StrEnum):

@@ -9,8 +9,17 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fairlane.operations import Change, Fail, Fields, Outcome, Parameters, Skip, operation
-from fairlane.testing import OperationBroken, tried
+from fairlane.operations import (
+    Change,
+    Fail,
+    Fields,
+    Outcome,
+    Parameters,
+    Skip,
+    Table,
+    operation,
+)
+from fairlane.testing import OperationBroken, table, tried
 from handlers.operations.adjust_number import adjust_number
 from handlers.operations.delete_records import delete_records
 from handlers.operations.reindex import reindex
@@ -83,3 +92,29 @@ def test_an_operation_may_write_only_what_it_declares(name: str, what: str) -> N
 def test_a_function_that_is_no_operation_is_refused() -> None:
     with pytest.raises(LookupError, match="not decorated"):
         tried(lambda record, parameters: Skip("x"), {})
+
+
+class WithTables(Parameters):
+    rates: Table
+    more: tuple[Table, ...] = ()
+
+
+def converted(record: Fields, parameters: WithTables) -> Outcome:
+    """Made for a test."""
+    row = parameters.rates[str(record["currency"])]
+    return Change({"rate": row["rate"], "more": len(parameters.more)})
+
+
+def test_a_lookup_table_is_given_as_its_rows() -> None:
+    made = operation("made", WithTables, writes=lambda _: frozenset({"rate", "more"}))(converted)
+    rates = table({"EUR": {"rate": 2}})
+    done = tried(made, {"currency": "EUR"}, rates=rates, more=[rates, rates])
+    assert done.after == {"currency": "EUR", "rate": 2, "more": 2}
+    assert tried(made, {"currency": "USD"}, rates=rates).outcome == Fail("KeyError: 'USD'")
+
+
+def test_what_may_be_written_cannot_depend_on_a_table() -> None:
+    """A job's creation asks for it, and has not read the table."""
+    made = operation("made", WithTables, writes=lambda p: frozenset(p.rates))(converted)
+    with pytest.raises(OperationBroken, match="`writes` of made looks into a table"):
+        tried(made, {"currency": "rate"}, rates=table({"rate": {"rate": 2}}))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -86,3 +88,45 @@ def test_what_cannot_be_tried_says_why(words: tuple[str, ...], said: str) -> Non
 )
 def test_a_command_that_is_used_wrongly_has_status_2(words: tuple[str, ...]) -> None:
     run("try", *words, status=2)
+
+
+TABLED = '''"""Made for a test."""
+
+from fairlane.operations import Change, Fields, Outcome, Parameters, Table, operation
+
+
+class Rated(Parameters):
+    rates: Table
+
+
+@operation("rated", Rated, writes=lambda _: frozenset({"rate"}))
+def rated(record: Fields, parameters: Rated) -> Outcome:
+    """Name the rate of the currency."""
+    return Change({"rate": parameters.rates[str(record["currency"])]["rate"]})
+'''
+
+
+@pytest.fixture
+def rated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, ...]]:
+    """``try`` of an operation with a lookup table, and two files in the working folder."""
+    (tmp_path / "tabled").mkdir()
+    (tmp_path / "tabled" / "rated.py").write_text(TABLED, encoding="utf-8")
+    (tmp_path / "rates.csv").write_text("currency,rate\nEUR,1.10\n", encoding="utf-8")
+    lines = b'{"currency": "EUR", "rate": 1.10}\n'
+    (tmp_path / "rates.jsonl.gz").write_bytes(gzip.compress(lines))
+    (tmp_path / "bad.csv").write_text("currency\nEUR\nEUR\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    yield ("try", "rated", "--operations", "tabled", "--record", '{"currency": "EUR"}', "--json")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tabled"]:
+        del sys.modules[name]
+
+
+def test_an_operation_is_tried_with_a_table_from_a_file(rated: tuple[str, ...]) -> None:
+    key = ("--column", "rates=currency")
+    assert '"rate":"1.10"' in run(*rated, "--table", "rates=rates.csv", *key)
+    again = rated[:2] + rated[4:]  # the folder is known by now
+    assert '"rate":1.1}' in run(*again, "--table", "rates=rates.jsonl.gz", *key)
+    assert "line 3" in run(*again, "--table", "rates=bad.csv", *key, status=1)
+    assert "cannot be read" in run(*again, "--table", "rates=none.csv", *key, status=1)
+    for wrong in (("rates=rates.csv",), ("rates=rates.txt", *key), ("rates", *key)):
+        run(*again, "--table", *wrong, status=2)

@@ -1,0 +1,185 @@
+"""A job keeps the lookup tables that it was created with, and a process reads each once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from handlers.jobs.lifecycle.retry_failed import retry_failed
+from handlers.jobs.lifecycle.submit import Created, submit
+from handlers.jobs.selection.preview import preview
+from handlers.jobs.selection.request import Accepted, BadRequest, Unprocessable, accept, parse
+from handlers.jobs.selection.resolve import offer_upload
+from handlers.jobs.selection.tables import read_table
+from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.words.errors import JobFailed
+from handlers.jobs.words.job import EndReason, Job, Lane
+from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.states import State
+from handlers.jobs.words.table import TableCache
+from handlers.jobs.words.upload import Format, UploadForm
+from handlers.testing.payload_store import MemoryPayloadStore
+from handlers.testing.world import MemoryWorld, memory_world
+from tests.support.jobs import TENANT, run_next
+from tests.support.tables import MANY, PRICED, price_list
+
+FORM: Final = UploadForm(format=Format.JSONL, column="sku")
+
+
+class Counted(MemoryPayloadStore):
+    """Counts how often it is read."""
+
+    reads = 0
+
+    def read(self, name: str, offset: int, length: int) -> bytes:
+        self.reads += 1
+        return super().read(name, offset, length)
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    made = memory_world(operations={"priced": PRICED}, limits=Limits(small_max_items=10))
+    return replace(made, payloads=Counted())
+
+
+def upload(world: MemoryWorld, content: bytes, form: UploadForm = FORM, to: str = TENANT) -> str:
+    offer = offer_upload(world, to, form)
+    world.uploads.send(offer.address, content)
+    return offer.upload_id
+
+
+def wanted(world: MemoryWorld, upload_id: str, ids: int, subject: str = "s") -> Accepted:
+    body = {
+        "operation": "priced",
+        "subject": subject,
+        "params": {"prices": {"upload_id": upload_id}},
+        "ids": [f"r{n}" for n in range(ids)],
+    }
+    return accept(parse(json.dumps(body)), world.operations, max_ids=1000)
+
+
+def load(world: MemoryWorld, skus: dict[int, str]) -> None:
+    """New records."""
+    world.records.load(TENANT, {f"r{n}": {"sku": sku, "version": 1} for n, sku in skus.items()})
+
+
+def created(world: MemoryWorld, upload_id: str, ids: int = 3, subject: str = "s") -> Job:
+    load(world, {n: f"sku-{n:05}" if n else "unknown" for n in range(ids)})
+    result = submit(world, TENANT, wanted(world, upload_id, ids, subject))
+    assert isinstance(result, Created)
+    return result.job
+
+
+def prices(world: MemoryWorld, ids: int) -> list[object]:
+    found = world.records.read(TENANT, [f"r{n}" for n in range(ids)])
+    return [found[f"r{n}"].fields.get("price") for n in range(ids)]
+
+
+@pytest.mark.parametrize(("ids", "lane"), [(3, Lane.SMALL), (30, Lane.BULK)])
+def test_records_get_what_their_rows_say(world: MemoryWorld, ids: int, lane: Lane) -> None:
+    job = created(world, upload(world, price_list()), ids)
+    assert job.lane is lane
+    run_next(world, lane)
+    assert prices(world, ids) == [None, *range(1, ids)]
+
+
+def test_a_process_reads_a_table_once(world: MemoryWorld) -> None:
+    upload_id = upload(world, price_list())
+    assert isinstance(world.payloads, Counted)
+    for subject in "abc":
+        created(world, upload_id, subject=subject)
+        run_next(world, Lane.SMALL)
+    assert world.payloads.reads == 1
+    another = replace(world, tables=TableCache())
+    created(another, upload_id, subject="d")
+    run_next(another, Lane.SMALL)
+    assert world.payloads.reads == 2
+
+
+def test_another_file_at_the_same_address_changes_nothing(world: MemoryWorld) -> None:
+    offer = offer_upload(world, TENANT, FORM)
+    world.uploads.send(offer.address, price_list())
+    created(world, offer.upload_id)
+    world.uploads.send(offer.address, price_list(more=1000))
+    run_next(world, Lane.SMALL)
+    assert prices(world, 3) == [None, 1, 2]
+    created(world, offer.upload_id, subject="later")
+    run_next(world, Lane.SMALL)
+    assert prices(world, 3) == [None, 1001, 1002]
+
+
+def test_a_retry_of_the_failed_records_has_the_same_table(world: MemoryWorld) -> None:
+    offer = offer_upload(world, TENANT, FORM)
+    world.uploads.send(offer.address, price_list())
+    job = created(world, offer.upload_id)
+    run_next(world, Lane.SMALL)
+    world.uploads.send(offer.address, price_list(more=1000))
+    ended = read_job(world, job.id)
+    assert ended is not None
+    assert (ended.state, ended.failed) == (State.SUCCEEDED, 1)
+    load(world, {0: "sku-00007"})
+    again = retry_failed(world, TENANT, job.id, lambda: False)
+    assert isinstance(again, Job)
+    assert again.tables == job.tables
+    run_next(world, Lane.SMALL)
+    assert prices(world, 1) == [7]
+
+
+@pytest.mark.parametrize(
+    ("content", "form", "why"),
+    [
+        (b'{"sku": "a"}\n{"sku": "a"}\n', FORM, "line 2: has the key 'a'"),
+        (b'"a"\n', UploadForm(format=Format.JSONL), "names no 'column'"),
+        (b'{"sku": "a", "x": "' + b"y" * 300 + b'"}\n', FORM, "a table may have 200"),
+        (b"sku,a_long_name_of_a_column\n" + b"a,\nb,\nc,\nd,\ne,\nf,\n", None, "200 bytes as JSON"),
+    ],
+)
+def test_what_is_no_table_is_refused_by_its_field(
+    world: MemoryWorld, content: bytes, form: UploadForm | None, why: str
+) -> None:
+    small = replace(world, limits=Limits(max_table_bytes=200))
+    upload_id = upload(small, content, form or UploadForm(format=Format.CSV, column="sku"))
+    for ask in (submit, preview):
+        with pytest.raises(Unprocessable) as refused:
+            ask(small, TENANT, wanted(small, upload_id, 1))
+        assert refused.value.field == "params.prices"
+        assert why in str(refused.value)
+    assert not world.payloads.names()
+
+
+def test_a_table_of_another_tenant_does_not_exist(world: MemoryWorld) -> None:
+    theirs = upload(world, price_list(), to="other")
+    with pytest.raises(Unprocessable, match="no such upload") as refused:
+        submit(world, TENANT, wanted(world, theirs, 1))
+    assert refused.value.field == "params.prices"
+
+
+def test_a_preview_keeps_nothing(world: MemoryWorld) -> None:
+    preview(world, TENANT, wanted(world, upload(world, price_list()), 1))
+    assert not world.payloads.names()
+
+
+def test_an_id_that_is_none_is_a_bad_request(world: MemoryWorld) -> None:
+    with pytest.raises(BadRequest) as refused:
+        wanted(world, "none", 1)
+    assert refused.value.field == "params.prices.upload_id"
+
+
+def test_a_table_that_is_gone_or_changed_ends_the_job(world: MemoryWorld) -> None:
+    job = created(world, upload(world, price_list()))
+    [name] = world.payloads.names()
+    assert len(name.split("/")) == 3
+    [upload_id] = job.tables
+    assert len(read_table(world, job, upload_id)) == MANY
+
+    world.payloads.put(name, [b"[]"])
+    with pytest.raises(JobFailed, match="has changed"):
+        read_table(replace(world, tables=TableCache()), job, upload_id)
+    world.payloads.delete(name)
+    run_next(replace(world, tables=TableCache()), Lane.SMALL)
+    ended = read_job(world, job.id)
+    assert ended is not None
+    assert (ended.state, ended.end_reason) == (State.FAILED, EndReason.PAYLOAD_GONE)
