@@ -103,7 +103,7 @@ def make_world(
         due_shards=settings.due_shards,
         listeners=_listeners(settings.effects, runtime),
         address_problem=_address_problem(settings.effects),
-        query=_query_of(settings, schema, dynamodb, connections),
+        query=_query_of(settings, schema, dynamodb, runtime, connections),
         uploads=lazily(
             lambda: _upload_store(settings.payload_bucket, settings.limits.max_upload_bytes)
         ),
@@ -199,10 +199,14 @@ def _search_client(
 
 
 def _query_of(
-    settings: WorkSettings, schema: RecordSchema, dynamodb: DynamoDBClient, connections: int
+    settings: WorkSettings,
+    schema: RecordSchema,
+    dynamodb: DynamoDBClient,
+    runtime: Runtime,
+    connections: int,
 ) -> RecordQuery:
     if settings.query.source == "search":
-        return lazily(lambda: _search_query(settings, schema, connections))
+        return lazily(lambda: _search_query(settings, schema, runtime, connections))
     return lazily(lambda: _table_query(settings, schema, dynamodb))
 
 
@@ -214,14 +218,21 @@ def _table_query(
     return TableQuery(dynamodb, settings.records_table, schema)
 
 
-def _search_query(settings: WorkSettings, schema: RecordSchema, connections: int) -> RecordQuery:
+def _search_query(
+    settings: WorkSettings, schema: RecordSchema, runtime: Runtime, connections: int
+) -> RecordQuery:
     from .aws.search_query import RawNumbers, SearchQuery  # noqa: PLC0415  see sinks_of
 
     effects = settings.effects
     url = effects.search_url or ""  # WorkSettings requires one
     client = _search_client(url, effects.search_region, connections, RawNumbers())
     return SearchQuery(
-        client, effects.search_index, schema, settings.query.order_field, effects.search_fields
+        client,
+        effects.search_index,
+        schema,
+        runtime,
+        effects.search_fields,
+        settings.query.order_field,
     )
 
 

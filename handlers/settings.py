@@ -79,13 +79,12 @@ class EffectSettings(BaseModel):
     search_index: str = "records"
     """Index or alias."""
     search_fields: Annotated[
-        dict[SearchableName, FieldKind] | None,
+        dict[SearchableName, FieldKind],
         BeforeValidator(_from_json),
-        PlainSerializer(lambda value: None if value is None else _to_json(value), when_used="json"),
-    ] = Field(default=None, max_length=200)
-    """The fields that queries may filter and sort by, with their types. No record can then change
-    what the index accepts or finds. None: every field is searchable, by the type of its first
-    value in the index, whichever tenant wrote it; for deployments whose tenants share a schema."""
+        PlainSerializer(_to_json, when_used="json"),
+    ] = Field(default_factory=dict, max_length=200)
+    """The fields that queries of the index may filter and sort by, with their types. The index
+    takes no other field, so that no tenant's records change what another one's queries find."""
     search_region: str | None = None
     """The domain's region, where it is not the workers' own."""
     webhook_url: str | None = Field(default=None, pattern=r"^https?://[^/@\s]+(/\S*)?$")
@@ -199,10 +198,16 @@ class WorkSettings(Environment):
                 "workers of the older version go on for that long",
             )
         fields, order = self.effects.search_fields, self.query.order_field
-        if fields is not None and order is not None and order not in fields:
+        if self.query.source == "search":
+            if self.effects.search_url is None:
+                raise ValueError("query_source = search needs effects_search_url, which is not set")
+            if not fields:
+                raise ValueError(
+                    "query_source = search needs effects_search_fields, which declares the fields "
+                    'that queries may name, with their types: {"price": "number"}'
+                )
+        if order is not None and order not in fields:
             raise ValueError(f"query_order_field = {order} is not one of effects_search_fields")
-        if self.query.source == "search" and self.effects.search_url is None:
-            raise ValueError("query_source = search needs effects_search_url, which is not set")
         return self
 
 

@@ -79,6 +79,7 @@ def allow_queries(who: iam.IGrantable, storage: Storage, settings: DeploySetting
     elif (domain := settings.effects.search_domain_arn) is not None:
         index = f"{domain}/{settings.effects.search_index}"
         allow(who, ("es:ESHttpPost",), f"{index}/_search", f"{index}/_count")
+        allow(who, ("es:ESHttpGet",), f"{index}/_mapping")
 
 
 def allow_effects(stack: Stack, who: iam.IGrantable, effects: DeployEffects) -> None:

@@ -17,6 +17,8 @@ FairlaneJobs(
     query={"source": "search"},
     effects={
         "search_url": "https://search-products.eu-west-1.es.amazonaws.com",
+        # What queries may filter by; the index takes no other field.
+        "search_fields": {"category": "text", "price": "number"},
         "search_domain_arn": "arn:aws:es:eu-west-1:123456789012:domain/products",
         "webhook_url": "https://prices.shop.example/changed",
         "webhook_secret_parameter": "/shop/webhook-secret",

@@ -2,7 +2,8 @@
 
 OpenSearch makes a missing index at the first write and guesses a mapping, with which no query finds
 anything. So the mapping is checked before each write; through an alias, the write itself refuses to
-make an index (``require_alias``).
+make an index (``require_alias``). All tenants share an index, so it takes no field that was not
+declared: no record changes what the index accepts or finds.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ..jobs.words.record_schema import RecordSchema
 
 TRUSTED: Final = 60_000
-"""ms for which the check of an alias is trusted."""
+"""ms for which the check of an alias is trusted, and any check for a query."""
 FIRST: Final = "000001"
 """What the name of an alias's first index ends in."""
 UNINDEXED: Final = "fairlane_unindexed"
@@ -39,28 +40,16 @@ class WrongIndex(Transient):
     """The search index is missing, or its mapping is not that of records; an operator mends it."""
 
 
-def index_body(schema: RecordSchema, fields: SearchFields | None = None) -> dict[str, Any]:
-    """Settings and mappings of an index: what finds, filters and sorts documents as the record
-    table does. Text is matched whole, and every number has room for decimals. fields: see
+def index_body(schema: RecordSchema, fields: SearchFields) -> dict[str, Any]:
+    """The mappings of an index: what finds, filters and sorts documents as the record table does.
+    Text is matched whole, and every number has room for decimals. fields: see
     ``EffectSettings.search_fields``; no document changes such a mapping."""
-    properties = {name: _mapped(kind) for name, kind in _types(schema, fields).items()}
-    if fields is not None:
-        return {"mappings": {"properties": properties, "dynamic": False, "date_detection": False}}
-    return {
-        "mappings": {
-            "properties": properties,
-            "date_detection": False,
-            "dynamic_templates": [
-                {"text": {"match_mapping_type": "string", "mapping": _mapped("keyword", 8191)}},
-                {"whole": {"match_mapping_type": "long", "mapping": {"type": "double"}}},
-                {"decimal": {"match_mapping_type": "double", "mapping": {"type": "double"}}},
-            ],
-        }
-    }
+    properties = {name: {"type": kind} for name, kind in _types(schema, fields).items()}
+    return {"mappings": {"properties": properties, "dynamic": False, "date_detection": False}}
 
 
 def mapping_problem(
-    client: OpenSearch, index: str, schema: RecordSchema, fields: SearchFields | None = None
+    client: OpenSearch, index: str, schema: RecordSchema, fields: SearchFields
 ) -> str | None:
     """Why records cannot be written to the index or alias; None when they can. Raises
     OpenSearchException."""
@@ -68,7 +57,7 @@ def mapping_problem(
 
 
 def create_index(
-    client: OpenSearch, index: str, schema: RecordSchema, fields: SearchFields | None = None
+    client: OpenSearch, index: str, schema: RecordSchema, fields: SearchFields
 ) -> bool:
     """Make an index of records behind an alias of this name; false when there is one. Raises
     WrongIndex for one of another kind, OpenSearchException."""
@@ -89,8 +78,9 @@ class CheckedIndex:
     index: str
     schema: RecordSchema
     runtime: Runtime
-    fields: SearchFields | None = None
+    fields: SearchFields
     _alias_until: int = field(default=0, init=False)
+    _read_until: int = field(default=0, init=False)
 
     def options(self) -> Mapping[str, str]:
         """The parameters of a request that writes, once the mapping is right. Raises WrongIndex,
@@ -104,17 +94,21 @@ class CheckedIndex:
             self._alias_until = self.runtime.now() + TRUSTED
         return {"require_alias": "true"}
 
+    def reading_problem(self) -> str | None:
+        """Why a query of the index cannot be trusted; None when it can. Raises
+        OpenSearchException."""
+        if self.runtime.now() < self._read_until:
+            return None
+        problem = mapping_problem(self.client, self.index, self.schema, self.fields)
+        if problem is None:
+            self._read_until = self.runtime.now() + TRUSTED
+        return problem
 
-def _types(schema: RecordSchema, fields: SearchFields | None) -> Mapping[str, str]:
+
+def _types(schema: RecordSchema, fields: SearchFields) -> Mapping[str, str]:
     """The type of each field that an index of records maps."""
     always = {schema.tenant: "keyword", schema.id: "keyword", schema.version: "long"}
-    if fields is None:
-        return always
     return {**{name: TYPES[kind] for name, kind in fields.items()}, UNINDEXED: "keyword", **always}
-
-
-def _mapped(kind: str, longest: int | None = None) -> dict[str, Any]:
-    return {"type": kind} if longest is None else {"type": kind, "ignore_above": longest}
 
 
 def _mappings(client: OpenSearch, index: str) -> Mapping[str, Any]:
@@ -127,7 +121,7 @@ def _mappings(client: OpenSearch, index: str) -> Mapping[str, Any]:
 
 
 def _problem(
-    index: str, found: Mapping[str, Any], schema: RecordSchema, fields: SearchFields | None
+    index: str, found: Mapping[str, Any], schema: RecordSchema, fields: SearchFields
 ) -> str | None:
     if not found:
         return f"there is no search index {index!r}: {HELP}"
@@ -138,6 +132,6 @@ def _problem(
             if has != kind:
                 wrong = f"it maps {field_!r} as {has or 'nothing'} instead of {kind}"
                 return f"the search index {name!r} is not one of records: {wrong}"
-        if fields is not None and str(said["mappings"].get("dynamic")).lower() != "false":
+        if str(said["mappings"].get("dynamic")).lower() != "false":
             return f"the search index {name!r} takes fields that are not in search_fields: {HELP}"
     return None

@@ -2,7 +2,8 @@
 the record id.
 
 The index may be behind the table, holds numbers as doubles and can't tell an empty list from
-nothing, so what it finds is checked again when the record is read. Its cursor is sent back in the
+nothing, so what it finds is checked again when the record is read. An index that is not one of
+records with the declared fields could miss some, so it is not asked. Its cursor is sent back in the
 very text in which it came: a placeholder for a missing value lies at the edge of 64 bits.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,10 +22,17 @@ from opensearchpy.serializer import JSONSerializer
 
 from ..jobs.words.errors import QueryRefused, Transient
 from ..jobs.words.exact_json import exact_json
-from ..jobs.words.filters import Comparison, Equality, Existence, Membership, Prefix
+from ..jobs.words.filters import (
+    Comparison,
+    Equality,
+    Existence,
+    Membership,
+    Prefix,
+    not_searchable,
+)
 from ..jobs.words.limits import MAX_REASON
 from ..jobs.words.ports import Count, Match, Matches
-from .search_mapping import UNINDEXED
+from .search_mapping import UNINDEXED, CheckedIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,6 +40,7 @@ if TYPE_CHECKING:
     from opensearchpy import OpenSearch
 
     from ..jobs.words.filters import AnyCondition, Filter
+    from ..jobs.words.ports import Runtime
     from ..jobs.words.record_schema import RecordSchema
     from .search_mapping import SearchFields
 
@@ -62,14 +72,22 @@ class SearchQuery:
     client: OpenSearch
     index: str
     schema: RecordSchema
+    runtime: Runtime
+    fields: SearchFields
+    """With which the documents were made (``EffectSettings.search_fields``)."""
     order_field: str | None = None
-    fields: SearchFields | None = None
-    """The searchable ones, with which the documents were made (``EffectSettings.search_fields``);
-    None: whatever a document holds is searchable."""
+
+    @cached_property
+    def _checked(self) -> CheckedIndex:
+        return CheckedIndex(self.client, self.index, self.schema, self.runtime, self.fields)
 
     @property
     def sorts(self) -> frozenset[str]:
         return frozenset({self.schema.id} | ({self.order_field} if self.order_field else set()))
+
+    @property
+    def searchable(self) -> frozenset[str]:
+        return frozenset(self.fields)
 
     def page(self, tenant: str, filter_: Filter, cursor: str | None, limit: int) -> Matches:
         after = "" if cursor is None else f',"search_after":{cursor}'
@@ -107,14 +125,13 @@ class SearchQuery:
         ]
         must_not: list[Any] = []
         for condition in filter_.all:
-            if self.fields is None:
-                _add(condition, must, must_not)
-            else:
-                _add_typed(condition, self.fields, must, must_not)
+            _add_typed(condition, self.fields, must, must_not)
         return {"bool": {"filter": must, "must_not": must_not}}
 
     def _ask(self, call: Callable[[], Any]) -> Any:
         try:
+            if problem := self._checked.reading_problem():
+                raise QueryRefused(f"a query would miss records: {problem}")
             answer = call()
         except NotReached as error:
             raise Transient(f"the search index: {error.error}"[:MAX_REASON]) from error
@@ -166,9 +183,8 @@ def _add_typed(
     """As ``_add``, over declared fields. A document whose value of the field is not indexed is
     found as well. Raises QueryRefused for another field."""
     field = condition.field
-    if field not in fields:
-        known = ", ".join(sorted(fields)) or "none"
-        raise QueryRefused(f"the field {field!r} is not searchable; searchable are: {known}")
+    if problem := not_searchable({field}, frozenset(fields)):
+        raise QueryRefused(problem)
     unindexed = {"term": {UNINDEXED: {"value": field}}}
     native: list[Any] = []
     opposite: list[Any] = []

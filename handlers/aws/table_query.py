@@ -39,6 +39,10 @@ class TableQuery:
     schema: RecordSchema
 
     @property
+    def searchable(self) -> None:
+        return None
+
+    @property
     def sorts(self) -> frozenset[str]:
         return frozenset({self.schema.id})
 

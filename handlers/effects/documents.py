@@ -30,7 +30,7 @@ def document_id(tenant: str, record_id: str) -> str:
     return hashlib.sha256(f"{len(tenant)}:{tenant}{record_id}".encode()).hexdigest()
 
 
-def document(schema: RecordSchema, record: Record, fields: SearchFields | None = None) -> str:
+def document(schema: RecordSchema, record: Record, fields: SearchFields) -> str:
     """The record's fields with its tenant, id and version under their names in the record table,
     as JSON on one line. Numbers are exact, sets are sorted lists, bytes are base64. Raises
     TypeError for what has no JSON form.
@@ -38,14 +38,13 @@ def document(schema: RecordSchema, record: Record, fields: SearchFields | None =
     fields: the searchable ones. A value that the index cannot hold as its field's type is left
     out, and ``UNINDEXED`` names the field; so are names that an index takes for paths."""
     found = dict(record.fields)
-    unfit: list[str] = []
-    if fields is not None:
-        unfit = [n for n, kind in fields.items() if n in found and not _fits(found[n], kind)]
-        found = {n: v for n, v in found.items() if n not in unfit and n.strip() and "." not in n}
+    unfit = [n for n, kind in fields.items() if n in found and not _fits(found[n], kind)]
+    left_out = {*unfit, UNINDEXED}
+    found = {n: v for n, v in found.items() if n not in left_out and n.strip() and "." not in n}
     return exact_json(
         {
             **{name: _plain(value) for name, value in found.items()},
-            **({UNINDEXED: unfit} if fields is not None else {}),
+            **({UNINDEXED: unfit} if unfit else {}),
             schema.tenant: record.tenant,
             schema.id: record.id,
             schema.version: record.version,

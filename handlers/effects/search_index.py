@@ -65,7 +65,7 @@ class SearchIndex:
     index: str
     schema: RecordSchema
     runtime: Runtime
-    fields: SearchFields | None = None
+    fields: SearchFields
     """See ``EffectSettings.search_fields``."""
 
     @cached_property

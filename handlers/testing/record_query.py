@@ -32,6 +32,10 @@ class MemoryRecordQuery:
         self._look_at = look_at
 
     @property
+    def searchable(self) -> frozenset[str] | None:
+        return None
+
+    @property
     def sorts(self) -> frozenset[str]:
         return frozenset({self._schema.id})
 

@@ -83,7 +83,7 @@ def _index(folder: Path) -> Iterator[str]:
     with EmbeddedSearch(folder) as engine:
         with engine.client() as client:
             index = EffectSettings().search_index
-            client.indices.create(index=index, body=index_body(RecordSchema()))
+            client.indices.create(index=index, body=index_body(RecordSchema(), {}))
         yield engine.url
 
 

@@ -9,6 +9,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from handlers.aws.attributes import Attributes
+from handlers.settings import EffectSettings
 from scripts.opensearch.embedded import EmbeddedSearch
 
 from . import (
@@ -173,6 +174,8 @@ class LocalStack(Parts):
                 api_url=deployed.api_url(self.endpoint),
                 code=keep_own_code(assembly, self.folder.path),
             )
+        if self._with_search:
+            index.create(self._state.search_url, self._effects)
         with step("Warming the functions"):
             warming.warm(self.clients, self.api)
         with step("Starting bulk workers"):
@@ -208,6 +211,8 @@ class LocalStack(Parts):
                 code=keep_own_code(assembly, self.folder.path),
             )
             self._forget_parts()
+        if searching and index.create(self._state.search_url, self._effects):
+            self._fill_index()
         if changed:
             with step("Warming the functions"):
                 warming.warm(self.clients, self.api)
@@ -219,6 +224,7 @@ class LocalStack(Parts):
         state = self._state
         if state.search and not state.search.alive():
             self._start_search(urlsplit(state.search_url).port or 0)
+            index.create(self._state.search_url, self._effects)
             yield f"The search engine had ended: started again with {self._fill_index()} documents."
         if missing := max(0, state.wanted - len(self.workers.running)):
             self.workers.start(missing)
@@ -235,7 +241,13 @@ class LocalStack(Parts):
     def _fill_index(self) -> int:
         with self._steps.step("Filling the search index"):
             table = self.deployed.outputs["RecordsTable"]
-            return index.fill(self._state.search_url, records.scan(self.clients.dynamodb, table))
+            documents = records.scan(self.clients.dynamodb, table)
+            return index.fill(self._state.search_url, self._effects, documents)
+
+    @property
+    def _effects(self) -> EffectSettings:
+        task_definition = self.deployed.only("AWS::ECS::TaskDefinition")
+        return index.effects_of(self.clients.ecs, task_definition)
 
     def _supervise(self) -> None:
         self._save(supervisor=supervisor.start(self.folder))
@@ -262,11 +274,10 @@ class LocalStack(Parts):
         )
 
     def _start_search(self, port: int = 0) -> None:
-        """It holds an empty index afterwards. port: 0 for a free one."""
+        """port: 0 for a free one."""
         engine = EmbeddedSearch(
             self.folder.path, started=lambda process: self._save(search=process)
         ).up(port=port)
-        index.create(engine.url)
         self._save(search_url=engine.url)
 
     def _check_alive(self) -> None:

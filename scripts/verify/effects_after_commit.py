@@ -222,7 +222,7 @@ def _index(here: Place, records: Iterable[Record]) -> None:
     lines: list[str] = []
     for record in records:
         lines.append(json.dumps({"index": {"_id": document_id(TENANT, record.id)}}))
-        lines.append(document(SCHEMA, record))
+        lines.append(document(SCHEMA, record, {}))
     here.engine.bulk(body="\n".join(lines) + "\n", index=INDEX)
 
 

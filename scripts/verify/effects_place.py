@@ -206,7 +206,7 @@ def place(bench: Bench, name: str) -> Iterator[Place]:
         stack.enter_context(serving(gate))
         stack.enter_context(serving(receiver))
         engine = stack.enter_context(search_client(node.url, credentials=None, region=None))
-        engine.indices.create(index=INDEX, body=index_body(SCHEMA))
+        engine.indices.create(index=INDEX, body=index_body(SCHEMA, {}))
         local = stack.enter_context(
             bench.stack(name, settings=settings(gate.url, receiver.url), workers=0, records=False)
         )

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 TENANT: Final = "acme"
 SCHEMA: Final = RecordSchema()
 ORDER: Final = "made"
+FIELDS: Final = {"kind": "text", "price": "number", ORDER: "number"}
+"""What the index takes, and queries may name."""
 """The field the index is walked by."""
 LET_THROUGH_MS: Final = 5
 MESSAGES: Final = 20
@@ -108,13 +110,13 @@ class Indexed:
         self.runtime = ManualRuntime(0)
         self.store = _Noting()
         self.records = MemoryRecordStore(self.store)
-        self.search = SearchQuery(self.client, self.index, SCHEMA, ORDER)
+        self.search = SearchQuery(self.client, self.index, SCHEMA, self.runtime, FIELDS, ORDER)
         self.limits = limits
         self._load({f"r{n:05}": _record(n) for n in range(count)})
 
     @cached_property
     def world(self) -> World:
-        sink = SearchIndex(self.client, self.index, SCHEMA, self.runtime)
+        sink = SearchIndex(self.client, self.index, SCHEMA, self.runtime, FIELDS)
         return World(
             store=self.store,
             records=self.records,
@@ -173,7 +175,7 @@ class Indexed:
         interval = "1s" if self.refresh is Refresh.AS_IT_COMES else "-1"
         settings = {"index": {"number_of_replicas": 0, "refresh_interval": interval}}
         self.client.indices.create(
-            index=self.index, body={**index_body(SCHEMA), "settings": settings}
+            index=self.index, body={**index_body(SCHEMA, FIELDS), "settings": settings}
         )
         self.records.load(TENANT, items)
         ids = list(items)
@@ -193,7 +195,7 @@ class Indexed:
             "version": record.version,
             "version_type": "external_gte",
         }
-        return json.dumps({"index": meta}), document(SCHEMA, record)
+        return json.dumps({"index": meta}), document(SCHEMA, record, FIELDS)
 
 
 @contextmanager
@@ -241,6 +243,10 @@ class _Watched:
     @property
     def sorts(self) -> frozenset[str]:
         return self.query.sorts
+
+    @property
+    def searchable(self) -> frozenset[str] | None:
+        return self.query.searchable
 
     def page(self, tenant: str, filter_: Filter, cursor: str | None, limit: int) -> Matches:
         self.here.let_through()

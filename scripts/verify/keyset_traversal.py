@@ -167,6 +167,10 @@ class _ByOffset:
     def sorts(self) -> frozenset[str]:
         return self.search.sorts
 
+    @property
+    def searchable(self) -> frozenset[str] | None:
+        return self.search.searchable
+
     def page(self, tenant: str, filter_: Filter, cursor: str | None, limit: int) -> Matches:
         start = 0 if cursor is None else int(json.loads(cursor))
         body: dict[str, Any] = {

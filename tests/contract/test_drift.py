@@ -68,7 +68,7 @@ class Both:
 def both(engine: str) -> Iterator[Both]:
     index = f"records-{uuid4().hex}"
     with aws.moto() as made, search_client(engine, credentials=None, region=None) as client:
-        client.indices.create(index=index, body=index_body(SCHEMA))
+        client.indices.create(index=index, body=index_body(SCHEMA, {}))
         records = aws.record_store(made)
         sides = Sides(TENANT, made.dynamodb, aws.RECORDS, records, client, index, SCHEMA)
         yield Both(sides, client)

@@ -16,6 +16,7 @@ from scripts.opensearch.client import client_of
 from scripts.opensearch.embedded import EmbeddedSearch
 from tests.support import aws
 
+EFFECTS = EffectSettings()
 LINES = """{"tenant": "own", "id": "001", "name": "Zürich", "price": 1.25, "big": 9007199254740993}
 {"tenant": "own", "id": "1", "version": 7, "tags": ["a", {"b": null}], "open": true}
 """
@@ -24,7 +25,7 @@ LINES = """{"tenant": "own", "id": "001", "name": "Zürich", "price": 1.25, "big
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with EmbeddedSearch(tmp_path_factory.mktemp("search")) as search:
-        index.create(search.url)
+        index.create(search.url, EFFECTS)
         yield search.url
 
 
@@ -37,7 +38,7 @@ def file(tmp_path: Path) -> Path:
 
 def sources(url: str) -> dict[str, Any]:
     with client_of(url) as client:
-        found = client.search(index=EffectSettings().search_index, body={"size": 100})
+        found = client.search(index=EFFECTS.search_index, body={"size": 100})
     return {hit["_source"]["id"]: hit["_source"] for hit in found["hits"]["hits"]}
 
 
@@ -74,7 +75,7 @@ def test_a_filled_index_holds_each_record_under_its_version(url: str) -> None:
         {"tenant": "own", "id": "none", "name": "never touched"},
     ]
     told: list[int] = []
-    assert index.fill(url, items, filled=told.append) == 3
+    assert index.fill(url, EFFECTS, items, filled=told.append) == 3
     assert told == [3]
     found = sources(url)
     assert {name: source["version"] for name, source in found.items()} == {
@@ -86,18 +87,32 @@ def test_a_filled_index_holds_each_record_under_its_version(url: str) -> None:
 
 
 def test_a_newer_document_stays(url: str) -> None:
-    index.fill(url, [{"tenant": "own", "id": "1", "version": 9, "name": "newer"}])
-    index.fill(url, [{"tenant": "own", "id": "1", "version": 8, "name": "older"}])
+    index.fill(url, EFFECTS, [{"tenant": "own", "id": "1", "version": 9, "name": "newer"}])
+    index.fill(url, EFFECTS, [{"tenant": "own", "id": "1", "version": 8, "name": "older"}])
     assert sources(url)["1"]["name"] == "newer"
 
 
 def test_a_record_the_index_refuses_is_named(url: str) -> None:
+    """Of a field that was added to the mapping by hand."""
+    with client_of(url) as client:
+        by_hand = {"properties": {"mixed": {"type": "double"}}}
+        client.indices.put_mapping(index=EFFECTS.search_index, body=by_hand)
     mixed = {"tenant": "own", "id": "mixed", "version": 1, "mixed": ["a", {"b": None}]}
     with pytest.raises(LocalError, match=r"the record 'mixed' of tenant 'own': .*--no-search"):
-        index.fill(url, [mixed])
+        index.fill(url, EFFECTS, [mixed])
 
 
 def test_an_index_that_is_there_is_left_as_it_is(url: str) -> None:
-    index.fill(url, [{"tenant": "own", "id": "1", "version": 10, "name": "there"}])
-    index.create(url)
+    index.fill(url, EFFECTS, [{"tenant": "own", "id": "1", "version": 10, "name": "there"}])
+    assert not index.create(url, EFFECTS)
     assert sources(url)["1"]["name"] == "there"
+
+
+def test_an_index_for_other_fields_is_made_anew(tmp_path: Path) -> None:
+    priced = EffectSettings(search_fields={"price": "number"})
+    with EmbeddedSearch(tmp_path) as search:
+        assert index.create(search.url, EFFECTS)
+        assert index.create(search.url, priced)
+        assert not index.create(search.url, priced)
+        index.fill(search.url, priced, [{"tenant": "own", "id": "1", "price": Decimal("1.5")}])
+        assert sources(search.url).keys() == {"1"}

@@ -19,8 +19,9 @@ from handlers.jobs.words.ports import Count
 from handlers.testing.job_store import MemoryStore
 from handlers.testing.record_query import MemoryRecordQuery
 from handlers.testing.record_store import MemoryRecordStore
+from handlers.testing.runtime import ManualRuntime
 from tests.support import aws
-from tests.support.engine import SCHEMA, engine, new_index, put_documents
+from tests.support.engine import FIELDS, SCHEMA, engine, new_index, put_documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -74,7 +75,7 @@ def source(request: pytest.FixtureRequest) -> Iterator[Source]:
         with new_index(client) as index:
             order = ORDER if request.param == "ordered search" else None
             yield Source(
-                SearchQuery(client, index, SCHEMA, order),
+                SearchQuery(client, index, SCHEMA, ManualRuntime(), FIELDS, order),
                 lambda t, records: put_documents(client, index, t, records),
             )
 
@@ -84,7 +85,7 @@ def ordered(search_client: OpenSearch) -> Iterator[Source]:
     """A search that is walked by a field of the documents."""
     with new_index(search_client) as index:
         yield Source(
-            SearchQuery(search_client, index, SCHEMA, ORDER),
+            SearchQuery(search_client, index, SCHEMA, ManualRuntime(), FIELDS, ORDER),
             lambda t, records: put_documents(search_client, index, t, records),
         )
 
@@ -338,7 +339,7 @@ def count_pages(made: aws.Clients) -> list[str]:
 
 
 def test_an_index_that_does_not_exist_is_named(search_client: OpenSearch) -> None:
-    query = SearchQuery(search_client, "no-such-index", SCHEMA)
+    query = SearchQuery(search_client, "no-such-index", SCHEMA, ManualRuntime(), FIELDS)
     with pytest.raises(QueryRefused, match="no-such-index"):
         query.page("acme", GROUP, None, 10)
     with pytest.raises(QueryRefused, match="no-such-index"):

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from handlers.aws.search_mapping import UNINDEXED, WrongIndex, create_index
+from handlers.aws.search_mapping import UNINDEXED, WrongIndex, create_index, index_body
 from handlers.aws.search_query import SearchQuery
 from handlers.effects.search_index import SearchIndex
 from handlers.jobs.words.effect import Batch, Projection
@@ -54,7 +54,7 @@ class Place:
         self.client, self.index = client, f"records-{uuid4().hex}"
         create_index(client, self.index, SCHEMA, FIELDS)
         self.sink = SearchIndex(client, self.index, SCHEMA, ManualRuntime(), FIELDS)
-        self.query = SearchQuery(client, self.index, SCHEMA, None, FIELDS)
+        self.query = SearchQuery(client, self.index, SCHEMA, ManualRuntime(), FIELDS)
 
     def put(self, tenant: str, records: Mapping[str, Mapping[str, Any]]) -> None:
         """As effects write them; every record is taken."""
@@ -154,18 +154,64 @@ def test_c102_whatever_records_hold_no_record_that_matches_is_missed(
     assert wanted <= place.candidates(tenant, *conditions)
 
 
-def test_c102_an_index_that_takes_other_fields_is_not_written_to(client: OpenSearch) -> None:
+DYNAMIC: Final = index_body(SCHEMA, FIELDS)["mappings"] | {"dynamic": True}
+
+
+@pytest.mark.parametrize(
+    ("mappings", "why"),
+    [
+        (index_body(SCHEMA, {})["mappings"], "maps 'price' as nothing instead of double"),
+        (DYNAMIC, "takes fields that are not in search_fields"),
+        (None, "there is no search index"),
+    ],
+)
+def test_c102_an_index_that_could_miss_records_is_neither_written_to_nor_asked(
+    client: OpenSearch, mappings: dict[str, Any] | None, why: str
+) -> None:
+    """Such as one that version 0.1.0 made without declared fields."""
     index = f"records-{uuid4().hex}"
-    create_index(client, index, SCHEMA)
+    if mappings is not None:
+        client.indices.create(index=index, body={"mappings": mappings})
     sink = SearchIndex(client, index, SCHEMA, ManualRuntime(), FIELDS)
-    with pytest.raises(WrongIndex, match="maps 'price' as nothing instead of double"):
+    with pytest.raises(WrongIndex, match=why):
         sink.deliver(Batch("job", 0, TENANT, "op", [Projection("a", 1, None)]))
+    query = SearchQuery(client, index, SCHEMA, ManualRuntime(), FIELDS)
+    cheap = of(("price", "lt", 50))
+    with pytest.raises(QueryRefused, match=f"would miss records: .*{why}"):
+        query.page(TENANT, cheap, None, 10)
+    with pytest.raises(QueryRefused, match=f"would miss records: .*{why}"):
+        query.count(TENANT, cheap, 10)
+
+
+def test_c102_without_declared_fields_an_index_takes_whatever_comes_and_answers_nothing(
+    client: OpenSearch,
+) -> None:
+    index = f"records-{uuid4().hex}"
+    create_index(client, index, SCHEMA, {})
+    sink = SearchIndex(client, index, SCHEMA, ManualRuntime(), {})
+    for number, fields in enumerate([*WORSE, {"price": 10}]):
+        records = [Projection(f"r{number}", 1, Record(TENANT, f"r{number}", 1, fields))]
+        assert not sink.deliver(Batch("job", 0, TENANT, "op", records)).refused
+    query = SearchQuery(client, index, SCHEMA, ManualRuntime(), {})
+    with pytest.raises(QueryRefused, match=r"searchable are: none .*effects\.search_fields"):
+        query.page(TENANT, of(("price", "lt", 50)), None, 10)
 
 
 @pytest.mark.parametrize("name", ["", "a.b", "pri*", "_id", "a b", "é"])
 def test_c102_a_name_that_means_more_to_an_index_cannot_be_declared(name: str) -> None:
     with pytest.raises(ValidationError):
         EffectSettings.model_validate({"search_fields": {name: "text"}})
+
+
+def test_c102_queries_of_an_index_need_declared_fields() -> None:
+    given_ = {
+        **dict.fromkeys(NEEDED, "x"),
+        "timing": PRODUCTION_TIMING,
+        "effects": {"search_url": "https://search.example"},
+        "query": {"source": "search"},
+    }
+    with pytest.raises(ValidationError, match="search needs effects_search_fields"):
+        WorkSettings.model_validate(given_)
 
 
 @pytest.mark.parametrize(("order", "taken"), [("price", True), (None, True), ("made", False)])

@@ -22,6 +22,14 @@ import pytest
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import RequestError
 
+from handlers.aws.search_mapping import create_index
+from handlers.aws.search_query import SearchQuery
+from handlers.effects.search_index import SearchIndex
+from handlers.jobs.words.effect import Batch, Projection
+from handlers.jobs.words.filters import Filter
+from handlers.jobs.words.operation import Record
+from handlers.jobs.words.record_schema import RecordSchema
+from handlers.testing.runtime import ManualRuntime
 from scripts.local.errors import AlreadyUp
 from scripts.local.processes import Process
 from scripts.opensearch import docker, jars
@@ -223,6 +231,53 @@ def test_a_delete_is_remembered_for_gc_deletes_only(real: OpenSearch) -> None:
             return
         time.sleep(0.05)
     pytest.fail("the delete was remembered")
+
+
+# --- one index for many tenants -----------------------------------------------------------------
+
+SCHEMA: Final = RecordSchema()
+CHEAP: Final = Filter.model_validate({"all": [{"field": "price", "op": "lt", "value": 50}]})
+ODD: Final[Sequence[Mapping[str, Any]]] = (
+    {f"field{n}": n for n in range(1200)},
+    {"price": "cheap"},
+    {"price": {"of": "a map"}},
+    {"price": ["a", {"b": 1}]},
+    {"price.of": 1},
+)
+"""Records of another tenant."""
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_c102_another_tenants_records_hide_and_refuse_none(
+    either: OpenSearch, odd: Mapping[str, Any]
+) -> None:
+    index, fields = f"test-{uuid.uuid4().hex}", {"price": "number"}
+    create_index(either, index, SCHEMA, fields)
+    sink = SearchIndex(either, index, SCHEMA, ManualRuntime(), fields)
+    for tenant, holds in (("other", odd), ("acme", {"price": 9, **dict.fromkeys(odd, 9)})):
+        written = Projection("a", 1, Record(tenant, "a", 1, holds))
+        delivered = sink.deliver(Batch("job", 0, tenant, "op", [written]))
+        assert (delivered.again, delivered.refused) == (frozenset(), {})
+    either.indices.refresh(index=index)
+    query = SearchQuery(either, index, SCHEMA, ManualRuntime(), fields)
+    assert [each.id for each in query.page("acme", CHEAP, None, 10).found] == ["a"]
+
+
+def test_an_index_that_learns_its_fields_hides_a_record_without_a_word(real: OpenSearch) -> None:
+    """The control of the test above: a text came first, and no error tells of it."""
+    index = f"test-{uuid.uuid4().hex}"
+    bulk(real, index, index_action({"id": "other", "price": "cheap"}, 1))
+    load(real, index, [{"id": "a", "price": 9}])
+    found = real.count(index=index, body={"query": {"range": {"price": {"lt": 50}}}})
+    assert (found["count"], found["_shards"]["failed"]) == (0, 0)
+
+
+def test_an_index_that_learns_its_fields_refuses_the_next_ones(real: OpenSearch) -> None:
+    index = f"test-{uuid.uuid4().hex}"
+    load(real, index, [{"id": "other", **{f"field{n}": n for n in range(990)}}])
+    [refused] = bulk(real, index, index_action({"id": "a", **{f"own{n}": n for n in range(9)}}, 1))
+    assert refused["status"] == 400
+    assert "total fields" in refused["error"]["reason"]
 
 
 # --- search_after -------------------------------------------------------------------------------

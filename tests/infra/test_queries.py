@@ -16,7 +16,11 @@ LOOKING = ("BulkLane", "Api")
 def searching() -> Synthesised:
     return synthesise(
         settings_of(
-            effects={**SEARCH, "search_index": "goods"},
+            effects={
+                **SEARCH,
+                "search_index": "goods",
+                "search_fields": {"price": "number", "made": "number"},
+            },
             query={"source": "search", "order_field": "made"},
             bulk_lane=NAT,
         )
@@ -36,7 +40,7 @@ def test_an_index_is_searched_and_counted_where_it_is_the_source(
     searching: Synthesised, who: str
 ) -> None:
     reached = {path for _, resources in rights(searching, who, "es:") for path in listed(resources)}
-    assert reached >= {f"{DOMAIN}/goods/_search", f"{DOMAIN}/goods/_count"}
+    assert reached >= {f"{DOMAIN}/goods/{path}" for path in ("_search", "_count", "_mapping")}
     assert (who == "Api") is (f"{DOMAIN}/goods/_bulk" not in reached)
 
 
@@ -55,6 +59,11 @@ def test_workers_are_told(searching: Synthesised) -> None:
 def test_a_search_needs_an_index() -> None:
     with pytest.raises(ValidationError, match="effects_search_url"):
         synthesise(settings_of(query={"source": "search"}))
+
+
+def test_c102_a_search_needs_declared_fields() -> None:
+    with pytest.raises(ValidationError, match="effects_search_fields"):
+        synthesise(settings_of(effects=SEARCH, query={"source": "search"}, bulk_lane=NAT))
 
 
 def test_an_order_field_needs_a_search() -> None:

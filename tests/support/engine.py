@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from handlers.jobs.words.writes import Item
 
 SCHEMA: Final = RecordSchema()
+FIELDS: Final = {
+    **dict.fromkeys(("group", "t", "unknown"), "text"),
+    **dict.fromkeys(("made", "n"), "number"),
+    "b": "boolean",
+}
+"""The searchable fields of the records that tests of queries put into an index."""
 
 
 @contextmanager
@@ -45,7 +51,7 @@ def client_of(url: str) -> OpenSearch:
 def new_index(client: OpenSearch) -> Iterator[str]:
     """An index of records' documents, gone afterwards."""
     name = f"records-{uuid4().hex}"
-    client.indices.create(index=name, body=index_body(SCHEMA))
+    client.indices.create(index=name, body=index_body(SCHEMA, FIELDS))
     try:
         yield name
     finally:
@@ -58,6 +64,6 @@ def put_documents(client: OpenSearch, index: str, tenant: str, records: Mapping[
     for id_, item in records.items():
         record = Record(tenant, id_, version=1, fields=item)
         lines.append(f'{{"index":{{"_index":"{index}","_id":"{document_id(tenant, id_)}"}}}}')
-        lines.append(document(SCHEMA, record))
+        lines.append(document(SCHEMA, record, FIELDS))
     answer: Any = client.bulk(body="\n".join(lines) + "\n", params={"refresh": "true"})
     assert not answer["errors"], answer

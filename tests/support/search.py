@@ -52,7 +52,7 @@ class Transport:
     answer: Callable[[Request], Reply]
     requests: list[Request] = field(default_factory=list)
     """Without the looks at the mapping."""
-    mapping: Reply = Reply({INDEX: index_body(RecordSchema())})
+    mapping: Reply = Reply({INDEX: index_body(RecordSchema(), {})})
     looks: int = 0
 
     def urlopen(
@@ -83,4 +83,4 @@ def sink_over(transport: Transport, runtime: ManualRuntime | None = None) -> Sea
     client = search_client(
         "http://127.0.0.1:9200", credentials=None, region=None, connection_class=Fake
     )
-    return SearchIndex(client, INDEX, RecordSchema(), runtime or ManualRuntime())
+    return SearchIndex(client, INDEX, RecordSchema(), runtime or ManualRuntime(), {})

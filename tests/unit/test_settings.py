@@ -114,6 +114,9 @@ WORKS = st.builds(
         EffectSettings,
         search_url=st.sampled_from([None, "https://a.example", "http://127.0.0.1:9200"]),
         search_index=TEXT,
+        search_fields=st.dictionaries(
+            st.sampled_from(["price", "name"]), st.sampled_from(["text", "number", "boolean"])
+        ),
         event_bus=st.none() | TEXT,
     )
     | st.builds(
@@ -160,7 +163,7 @@ def leaves(values: dict[str, Any]) -> int:
 def test_every_leaf_has_a_variable_of_its_own() -> None:
     env = WORK.to_env() | AUTH.to_env()
 
-    assert len(env) == leaves(WORK.model_dump()) + leaves(AUTH.model_dump())
+    assert len(env) == leaves(WORK.model_dump(mode="json")) + leaves(AUTH.model_dump())
     assert env["FAIRLANE_TIMING_SMALL_HEARTBEAT"] == "10.0"
     assert env["FAIRLANE_CONTROL_TABLE"] == "control"
     for name in env:

@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote
 from ..storage.transaction import retry_transient
 from ..storage.windows import count_in_window
 from ..words.exact_json import exact_loads
+from ..words.filters import not_searchable
 from ..words.job import Lane, Traversal
 from ..words.timing import ms
 from ..words.upload import Format, Upload, UploadForm
@@ -176,6 +177,8 @@ def _upload(name: str, stored: Stored) -> Upload:
 def _queried(world: World, request: Accepted, query: Filter) -> Selection:
     if world.query is None:
         raise Unprocessable("query", "this deployment takes no queries")
+    if problem := not_searchable(query.fields, world.query.searchable):
+        raise Unprocessable("query", problem)
     try:
         choice = choose_traversal(
             request.traversal,

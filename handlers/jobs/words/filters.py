@@ -12,6 +12,7 @@ or null, or that holds a list or map, satisfies no condition but ``ne``, the exa
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
@@ -193,6 +194,19 @@ class Filter(BaseModel):
     def from_json(cls, text: str) -> Self:
         """Raises ValueError (pydantic's ValidationError is one)."""
         return cls.model_validate(exact_loads(text))
+
+
+def not_searchable(fields: AbstractSet[str], searchable: AbstractSet[str] | None) -> str | None:
+    """Why no query may name all of these fields; None when one may. searchable: those that it may
+    name; None: any field."""
+    others = sorted(fields - searchable) if searchable is not None else []
+    if searchable is None or not others:
+        return None
+    known = ", ".join(sorted(searchable)) or "none"
+    return (
+        f"the field {others[0]!r} is not searchable; searchable are: {known} (the deployment's "
+        "setting effects.search_fields declares them)"
+    )
 
 
 def matches(filter_: Filter, fields: Fields) -> bool:

@@ -208,6 +208,10 @@ class RecordQuery(Protocol):
     def sorts(self) -> frozenset[str]:
         """The fields of the order; a write to one of them moves a record in the walk."""
 
+    @property
+    def searchable(self) -> frozenset[str] | None:
+        """The fields that a filter may name; None: any field."""
+
     def page(self, tenant: str, filter_: Filter, cursor: str | None, limit: int) -> Matches:
         """At most ``limit`` records after the cursor; None is the start. The answer may be a little
         old: check each record again when it is read. Raises Transient, QueryRefused."""

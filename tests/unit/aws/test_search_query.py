@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 import urllib3
 
+from handlers.aws.search_mapping import TRUSTED, index_body
 from handlers.aws.search_query import RawNumbers, SearchQuery
 from handlers.effects.search_client import Connection, search_client
 from handlers.jobs.words.errors import QueryRefused, Transient
 from handlers.jobs.words.filters import Filter
 from handlers.jobs.words.record_schema import RecordSchema
+from handlers.testing.runtime import ManualRuntime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,15 +22,20 @@ if TYPE_CHECKING:
 FILTER: Final = Filter.from_json(
     '{"all": [{"field": "price", "op": "gt", "value": 12345678901234567890.10}]}'
 )
+FIELDS: Final = {"made": "number", "price": "number"}
+MAPPING: Final = json.dumps({"records": index_body(RecordSchema(), FIELDS)})
 SHARDS: Final = '"timed_out":false,"_shards":{"total":1,"successful":1,"failed":0}'
 COUNTED: Final = '"_shards":{"total":1,"successful":1,"failed":0}'
 
 
 class Wire:
-    """What takes the place of the network: text in, text out."""
+    """What takes the place of the network: text in, text out. The look at the mapping is answered
+    beside the others."""
 
-    def __init__(self, *answers: str, status: int = 200) -> None:
+    def __init__(self, *answers: str, status: int = 200, mapping: str = MAPPING) -> None:
         self._answers = list(answers)
+        self._mapping = mapping
+        self.looks = 0
         self._status = status
         self.sent: list[str] = []
         self.urls: list[str] = []
@@ -37,14 +44,17 @@ class Wire:
     def urlopen(
         self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], **_: object
     ) -> urllib3.HTTPResponse:
+        if url.endswith("/_mapping"):
+            self.looks += 1
+            return self._answer(self._mapping, 200)
         self.sent.append((body or b"").decode())
         self.urls.append(url)
         self.headers.append(headers)
-        return urllib3.HTTPResponse(
-            body=self._answers.pop(0).encode(),
-            headers={"content-type": "application/json"},
-            status=self._status,
-        )
+        return self._answer(self._answers.pop(0), self._status)
+
+    def _answer(self, text: str, status: int) -> urllib3.HTTPResponse:
+        headers = {"content-type": "application/json"}
+        return urllib3.HTTPResponse(body=text.encode(), headers=headers, status=status)
 
 
 def query_over(wire: Any, *, credentials: Any = None) -> SearchQuery:
@@ -59,7 +69,7 @@ def query_over(wire: Any, *, credentials: Any = None) -> SearchQuery:
         connection_class=Fake,
         serializer=RawNumbers(),
     )
-    return SearchQuery(client, "records", RecordSchema(), "made")
+    return SearchQuery(client, "records", RecordSchema(), ManualRuntime(), FIELDS, "made")
 
 
 def page(*sorts: str) -> str:
@@ -88,6 +98,24 @@ def test_c43_a_cursor_goes_back_as_it_came(cursor: str) -> None:
     query.page("acme", FILTER, first.next, 1)
     assert "search_after" not in wire.sent[0]
     assert f'"search_after":{cursor}' in wire.sent[1]
+
+
+def test_c102_the_mapping_is_looked_at_before_a_query_and_trusted_for_a_while() -> None:
+    wire = Wire(*[page()] * 3)
+    query = query_over(wire)
+    for looks, waits in ((1, 0), (1, TRUSTED - 1), (2, 1)):
+        query.runtime.sleep(waits)
+        query.page("acme", FILTER, None, 10)
+        assert wire.looks == looks
+
+
+def test_c102_a_mapping_that_is_wrong_is_looked_at_again_and_no_query_is_sent() -> None:
+    wire = Wire(mapping='{"records":{"mappings":{}}}')
+    query = query_over(wire)
+    for looks in (1, 2):
+        with pytest.raises(QueryRefused, match="would miss records"):
+            query.page("acme", FILTER, None, 10)
+        assert (wire.looks, wire.sent) == (looks, [])
 
 
 def test_numbers_are_sent_exactly_and_the_tenant_always() -> None:

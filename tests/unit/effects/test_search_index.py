@@ -164,7 +164,7 @@ def test_why_a_document_does_not_fit_is_told() -> None:
 def test_c113_an_alias_is_looked_at_once_a_minute_and_an_index_each_time(index: str) -> None:
     """An alias can refuse to be made by a write; a plain index cannot."""
     runtime, transport = ManualRuntime(), statuses({})
-    transport.mapping = Reply({index: index_body(RecordSchema())})
+    transport.mapping = Reply({index: index_body(RecordSchema(), {})})
     sink = sink_over(transport, runtime)
     for _ in range(3):
         sink.deliver(batch(there("a")))
@@ -308,7 +308,7 @@ def test_where_the_tenant_ends_is_part_of_the_id(
 
 def test_what_a_teams_own_table_may_hold_has_a_form() -> None:
     fields: Any = {"s": {"b", "a"}, "n": {Decimal("1.5"), 2}, "b": b"\x00\xff"}
-    written = document(RecordSchema(), Record(TENANT, "a", 1, fields))
+    written = document(RecordSchema(), Record(TENANT, "a", 1, fields), {})
     assert json.loads(written) == {
         "s": ["a", "b"],
         "n": [1.5, 2],
@@ -322,7 +322,7 @@ def test_what_a_teams_own_table_may_hold_has_a_form() -> None:
 def test_a_teams_own_key_names_are_the_documents() -> None:
     schema = RecordSchema(tenant="customer", id="sku")
     record = Record(TENANT, "a", 1, {"tenant": "theirs", "id": 5})
-    assert json.loads(document(schema, record)) == {
+    assert json.loads(document(schema, record, {})) == {
         "tenant": "theirs",
         "id": 5,
         "customer": TENANT,
@@ -344,7 +344,7 @@ def test_requests_are_signed_on_aws() -> None:
         region="eu-west-1",
         connection_class=Fake,
     )
-    SearchIndex(client, "records", RecordSchema(), ManualRuntime()).deliver(batch(there("a")))
+    SearchIndex(client, "records", RecordSchema(), ManualRuntime(), {}).deliver(batch(there("a")))
     headers = transport.requests[0].headers
     assert "/eu-west-1/es/aws4_request" in headers["Authorization"]
     assert headers["X-Amz-Security-Token"] == "session"

@@ -12,7 +12,8 @@ import pytest
 from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
 from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle.submit import Created
-from handlers.jobs.selection.request import BadRequest, Unprocessable
+from handlers.jobs.selection.preview import Preview, preview
+from handlers.jobs.selection.request import BadRequest, Unprocessable, accept, parse
 from handlers.jobs.selection.resolve import offer_upload
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.job import EndReason, Job, Lane, Traversal
@@ -24,13 +25,24 @@ from handlers.testing.record_query import MemoryRecordQuery
 from tests.support.jobs import TENANT, fill, now, prices, run_next
 from tests.support.process import process
 from tests.support.results import stored_results
-from tests.support.selections import GROUP, JSONL, ask, grouped, jsonl, made, nothing_left, upload
+from tests.support.selections import (
+    ADD,
+    GROUP,
+    JSONL,
+    ask,
+    grouped,
+    jsonl,
+    made,
+    nothing_left,
+    upload,
+)
 from tests.support.walks import walking_world
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from handlers.jobs.words.filters import Filter
+    from handlers.testing.world import MemoryWorld
 
 PRICED = {"all": [{"field": "price", "op": "eq", "value": 10}]}
 
@@ -284,10 +296,39 @@ class _Stale:
     def __init__(self, inner: MemoryRecordQuery, ids: Sequence[str]) -> None:
         self._inner = inner
         self._ids = ids
-        self.sorts = inner.sorts
+        self.sorts, self.searchable = inner.sorts, inner.searchable
 
     def page(self, tenant: str, filter_: Filter, cursor: str | None, limit: int) -> Matches:
         return Matches([Match(id_, json.dumps(id_)) for id_ in self._ids], None)
+
+
+class _Declared(MemoryRecordQuery):
+    """An index that takes one field."""
+
+    @property
+    def searchable(self) -> frozenset[str]:
+        return frozenset({"group"})
+
+
+def previewed(world: MemoryWorld, query: object) -> Preview:
+    body = {"subject": "products", **ADD, "query": query}
+    return preview(world, TENANT, accept(parse(json.dumps(body)), world.operations, max_ids=1))
+
+
+@pytest.mark.parametrize("what", [ask, previewed])
+def test_c102_a_filter_on_a_field_that_is_not_declared_is_refused(
+    what: Callable[..., object],
+) -> None:
+    world = walking_world()
+    grouped(world, 3)
+    world = replace(world, query=_Declared(world.store))
+    before = world.store.snapshot()
+    declared = r"'price' is not searchable; searchable are: group .*effects\.search_fields"
+    with pytest.raises(Unprocessable, match=declared) as caught:
+        what(world, query=PRICED)
+    assert caught.value.field == "query"
+    assert world.store.snapshot() == before
+    assert what(world, query=GROUP)
 
 
 def test_live_over_a_field_that_the_operation_writes_is_refused_by_name() -> None:
