@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, Final
+from typing import Final
 from unittest.mock import patch
 
 import pytest
@@ -13,71 +11,20 @@ from handlers.jobs.execution.decisions import apply_decision
 from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import submit as submitting
-from handlers.jobs.lifecycle.recovery import Recovery
-from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.job import Job, Lane
-from handlers.jobs.words.limits import INLINE_ID_BYTES, Limits
+from handlers.jobs.words.limits import INLINE_ID_BYTES
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import HOUR, MINUTE, SECOND, ms
-from handlers.testing.world import MemoryWorld, memory_world
+from handlers.testing.world import MemoryWorld
 from infra.settings import PRODUCTION_TIMING
 from tests.support.jobs import TENANT, fill, new_job, now, receive
-from tests.support.outages import DEPENDENCIES, Outage
-from tests.support.sinks import OPERATION, Index
+from tests.support.outages import DEPENDENCIES, Outage, deployed, work
+from tests.support.sinks import Index
 
-WORKERS: Final = 3
 JOBS: Final = 8
 LASTS: Final = 10 * MINUTE
 BOUND: Final = 2 * ms(PRODUCTION_TIMING.small.visibility)
 """How long after the end of an outage every job has started, at the latest."""
-
-
-def deployed(index: Index | None = None) -> MemoryWorld:
-    """A world with the times of a deployment, and a sink if there is an index."""
-    operations = None if index is None else {"bump": OPERATION}
-    world = memory_world(timing=PRODUCTION_TIMING, limits=Limits(chunk_size=96))
-    made: dict[str, Any] = {} if index is None else {"sinks": {"index": index}}
-    if operations is not None:
-        made["operations"] = operations
-    return MemoryWorld(**{**vars(world), **made})
-
-
-def work(world: MemoryWorld, over: Callable[[], bool]) -> None:
-    """Functions, a bulk worker and a recovery run each minute, until it is over."""
-    ended = world.runtime.event()
-
-    def consume(lane: Lane, name: str) -> None:
-        while not ended.is_set():
-            try:
-                taken = _consume(world, lane, name)
-            except Transient:
-                taken = False
-            if not taken:
-                ended.wait(5 * SECOND)
-
-    tasks = [
-        world.runtime.spawn(name, partial(consume, lane, name))
-        for lane, name in [*((Lane.SMALL, f"fn{n}") for n in range(WORKERS)), (Lane.BULK, "worker")]
-    ]
-    begun = world.runtime.now()
-    while not over():
-        assert world.runtime.now() < begun + 6 * HOUR, "it never ends"
-        Recovery(world).run()
-        world.runtime.sleep(MINUTE)
-    ended.set()
-    for task in tasks:
-        task.join()
-
-
-def _consume(world: MemoryWorld, lane: Lane, name: str) -> bool:
-    """Run a message, if there is one. Raises Transient when the queue is down."""
-    queue = world.queues[lane]
-    for delivery in queue.receive(1, 0):
-        deadline = world.runtime.now() + MINUTE if lane is Lane.SMALL else None
-        worker = Worker(f"{name}/{world.runtime.token()}", deadline=deadline)
-        apply_decision(queue, delivery, on_message(world, delivery, worker))
-        return True
-    return False
 
 
 @pytest.mark.parametrize("takes", [0, 5 * SECOND])
