@@ -53,6 +53,60 @@ def test_only_a_queued_job_is_held() -> None:
     assert not JOB.held
 
 
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (State.QUEUED, None),
+        (State.RUNNING, None),
+        (State.PAUSED, None),
+        (State.SETTLING, 3),
+        (State.SUCCEEDED, 3),
+        (State.CANCELLED, 3),
+    ],
+)
+def test_only_a_job_that_has_ended_has_left_records_alone(
+    state: State, expected: int | None
+) -> None:
+    job = JOB.model_copy(update={"state": state, "total": 5, "position": 2})
+    assert job.not_tried == expected
+    assert job.model_copy(update={"total": None}).not_tried is None
+    assert job.model_copy(update={"position": 7}).not_tried == (None if expected is None else 0)
+
+
+@pytest.mark.parametrize(
+    ("lane", "state", "reason", "expected"),
+    [
+        (Lane.BULK, State.QUEUED, None, True),
+        (Lane.BULK, State.QUEUED, Waiting.RETRY, True),
+        (Lane.BULK, State.QUEUED, Waiting.TENANT_LIMIT, False),
+        (Lane.BULK, State.RUNNING, Waiting.WORKER_LOST, True),
+        (Lane.BULK, State.RUNNING, Waiting.RATE_LIMIT, False),
+        (Lane.BULK, State.RUNNING, None, False),
+        (Lane.BULK, State.PAUSED, None, False),
+        (Lane.BULK, State.CANCELLING, Waiting.WORKER_LOST, False),
+        (Lane.SMALL, State.QUEUED, None, False),
+    ],
+)
+def test_a_job_waits_for_a_slot_of_the_bulk_lane_alone(
+    lane: Lane,
+    state: State,
+    reason: Waiting | None,
+    expected: bool,  # noqa: FBT001  a parameter of the test
+) -> None:
+    job = JOB.model_copy(update={"lane": lane, "state": state, "waiting_reason": reason})
+    assert job.waits_for_slot is expected
+
+
+@pytest.mark.parametrize("state", [State.CANCELLING, State.PAUSING])
+def test_a_job_that_stops_waits_for_a_lost_worker_alone(state: State) -> None:
+    job = JOB.model_copy(update={"state": state})
+    assert job.waits_for is None
+    lost = job.model_copy(update={"waiting_reason": Waiting.WORKER_LOST})
+    assert lost.waits_for is Waiting.WORKER_LOST
+    limited = job.model_copy(update={"waiting_reason": Waiting.RATE_LIMIT})
+    assert limited.waits_for is None
+
+
 def test_a_dwell_is_never_negative_and_unknown_before_the_start() -> None:
     assert JOB.dwell_ms is None
     started = JOB.model_copy(update={"admitted_at": 2000, "started_at": 2500})
