@@ -43,7 +43,7 @@ def job_view(
     whole: with what was asked and by whom, which a list has no room for. Numbers are int or
     Decimal.
     """
-    wait = wait or wait_of(job)
+    wait = wait or wait_of(job, now)
     view = {
         "id": job.id,
         "url": location(job.id, base),

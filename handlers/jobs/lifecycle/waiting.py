@@ -57,20 +57,29 @@ class Wait:
     """The sinks that a settling job waits for."""
 
 
-def wait_of(job: Job) -> Wait | None:
-    """What the job's item tells; None when the job does not wait. Makes no call."""
+def wait_of(job: Job, now: int) -> Wait | None:
+    """What the job's item tells at the time ``now``; None when the job does not wait. Makes no
+    call."""
     reason = job.waits_for
     if reason is None:
         return None
     # A job of an older version has no such time.
     since = job.waiting_since if job.waiting_since is not None else job.created_at
-    return Wait(reason, since, expected_start=job.retry_at)
+    if job.retry_at is not None and since < job.retry_at <= now:
+        # Its next try is due: like a fresh job, it waits for a worker.
+        return Wait(Waiting.LANE_BUSY, job.retry_at)
+    return Wait(reason, since, expected_start=_to_come(job.retry_at, now))
+
+
+def _to_come(at: int | None, now: int) -> int | None:
+    """The time, unless it is over: when the job goes on is not known then."""
+    return at if at is not None and at > now else None
 
 
 def wait_now(world: World, job: Job) -> Wait | None:
     """The same with what other items tell, at the price of up to three reads. Raises Transient,
     Undecodable."""
-    wait = wait_of(job)
+    wait = wait_of(job, world.runtime.now())
     if job.held and wait is not None:
         stopped = lane_use(world, job.tenant, job.lane).limit == 0
         reason = Waiting.TENANT_STOPPED if stopped else wait.reason
@@ -163,11 +172,11 @@ def _lost_worker(world: World, job: Job) -> Wait | None:
     lease = retry_transient(world, lambda: read_lease(world, job))
     if lease is None or lease.job_id != job.id or lease.expires_at is None:
         return None
-    if lease.expires_at > world.runtime.now():
+    now = world.runtime.now()
+    if lease.expires_at > now:
         return None
     # Its message is received again when its visibility ends, which a beat last moved.
     timing = world.timing.lane(job.lane)
     hidden = ms(timing.visibility - timing.lease_ttl)
-    return Wait(
-        Waiting.WORKER_LOST, lease.expires_at, expected_start=lease.expires_at + max(0, hidden)
-    )
+    received = _to_come(lease.expires_at + max(0, hidden), now)
+    return Wait(Waiting.WORKER_LOST, lease.expires_at, expected_start=received)

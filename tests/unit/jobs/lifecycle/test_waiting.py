@@ -40,7 +40,9 @@ def test_a_held_job_knows_how_many_of_its_tenant_are_before_it(world: MemoryWorl
     jobs = [new_job(world, ids, f"s{n}") for n in range(3)]
     assert [waits(world, job).reason for job in jobs[1:]] == [Waiting.TENANT_LIMIT] * 2
     assert [waits(world, job).ahead for job in jobs[1:]] == [0, 1]
-    assert wait_of(now(world, jobs[2])) == Wait(Waiting.TENANT_LIMIT, jobs[2].created_at)
+    assert wait_of(now(world, jobs[2]), world.runtime.now()) == Wait(
+        Waiting.TENANT_LIMIT, jobs[2].created_at
+    )
 
 
 def test_a_running_and_an_ended_job_do_not_wait(world: MemoryWorld) -> None:
@@ -48,7 +50,7 @@ def test_a_running_and_an_ended_job_do_not_wait(world: MemoryWorld) -> None:
     running = begin(world, job)
     assert wait_now(world, running) is None
     ended = running.model_copy(update={"state": State.SUCCEEDED, "waiting_reason": Waiting.RETRY})
-    assert wait_of(ended) is None
+    assert wait_of(ended, world.runtime.now()) is None
 
 
 def test_the_wait_begins_with_the_state_not_with_the_job(world: MemoryWorld) -> None:
@@ -84,6 +86,29 @@ def test_a_failed_attempt_waits_for_its_retry_and_repeated_ones_for_a_dependency
     assert reasons == [Waiting.RETRY, Waiting.DEPENDENCY_DOWN, Waiting.DEPENDENCY_DOWN]
 
 
+def test_a_job_whose_next_try_is_due_waits_for_a_worker(world: MemoryWorld) -> None:
+    job = new_job(world, fill(world, 2))
+    at = world.runtime.now() + SECOND
+    retried = now(world, job).model_copy(update={"waiting_reason": Waiting.RETRY, "retry_at": at})
+    assert wait_of(retried, at - 1) == Wait(Waiting.RETRY, job.created_at, expected_start=at)
+    assert wait_of(retried, at) == Wait(Waiting.LANE_BUSY, at)
+    down = {"waiting_reason": Waiting.DEPENDENCY_DOWN}
+    assert wait_of(retried.model_copy(update=down), at) == Wait(Waiting.LANE_BUSY, at)
+
+
+def test_a_job_whose_message_cannot_be_sent_still_says_so_when_its_try_is_due(
+    world: MemoryWorld,
+) -> None:
+    job = now(world, new_job(world, fill(world, 2)))
+    parked = {
+        "waiting_reason": Waiting.DEPENDENCY_DOWN,
+        "retry_at": job.created_at + SECOND,
+        "waiting_since": job.created_at + 2 * SECOND,
+    }
+    wait = wait_of(job.model_copy(update=parked), job.created_at + 3 * SECOND)
+    assert wait == Wait(Waiting.DEPENDENCY_DOWN, job.created_at + 2 * SECOND)
+
+
 @pytest.mark.parametrize("lane", list(Lane))
 def test_c114_a_running_job_without_a_worker_says_so(world: MemoryWorld, lane: Lane) -> None:
     if lane is Lane.BULK:
@@ -99,19 +124,22 @@ def test_c114_a_running_job_without_a_worker_says_so(world: MemoryWorld, lane: L
     assert waits(world, job) == Wait(
         Waiting.WORKER_LOST, expires, expected_start=round(expires + hidden)
     )
+    # Its message comes back when a worker is free; nobody knows when that is.
+    world.runtime.sleep(round(hidden))
+    assert waits(world, job) == Wait(Waiting.WORKER_LOST, expires)
 
 
 def test_a_settling_job_waits_for_its_effects(world: MemoryWorld) -> None:
     job = begin(world, new_job(world, fill(world, 2)))
     settling = job.model_copy(update={"state": State.SETTLING, "waiting_since": 5})
-    assert wait_of(settling) == Wait(Waiting.EFFECTS_OPEN, 5)
+    assert wait_of(settling, 6) == Wait(Waiting.EFFECTS_OPEN, 5)
     parked = settling.model_copy(update={"waiting_reason": Waiting.EFFECTS_PARKED})
-    assert wait_of(parked) == Wait(Waiting.EFFECTS_PARKED, 5)
+    assert wait_of(parked, 6) == Wait(Waiting.EFFECTS_PARKED, 5)
 
 
 def test_a_job_of_an_older_version_waits_since_its_creation(world: MemoryWorld) -> None:
     job = new_job(world, fill(world, 2)).model_copy(update={"waiting_since": None})
-    wait = wait_of(job)
+    wait = wait_of(job, world.runtime.now())
     assert wait == Wait(Waiting.LANE_BUSY, job.created_at)
     assert replace(wait, since=0) != wait
 
