@@ -22,6 +22,7 @@ from ..words.errors import (
     OwnershipLost,
     QueryRefused,
     Transient,
+    Undecodable,
     cause_of,
 )
 from ..words.job import EndReason, Lane, Waiting
@@ -67,8 +68,9 @@ def run_attempt(world: World, begun: RunAttempt, delivery: Delivery, worker: Wor
     turn.close()
     try:
         return attempt.conclude(job, result)
-    except Transient as error:
-        # Nothing was written: the lease runs out, and a redelivery resumes at the checkpoint.
+    except (Transient, Undecodable) as error:
+        # Nothing was written: the lease runs out, and a redelivery resumes at the checkpoint, or
+        # ends a job that cannot be decoded.
         attempt.log("conclusion_left", job, why=str(error))
         return KeepMessage("dependency", None)
 
@@ -116,6 +118,9 @@ class _Attempt:
             return LoopEnd(job, StopReason.LOST)
         except (JobFailed, Transient) as error:
             return error
+        except Undecodable as error:
+            # A newer version has changed the job meanwhile, and perhaps can go on with it.
+            return Transient(str(error))
         except QueryRefused as error:
             return JobFailed(EndReason.BAD_QUERY, str(error))
         except Exception as error:  # noqa: BLE001  a bug costs an attempt, not the message

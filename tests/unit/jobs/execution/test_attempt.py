@@ -9,17 +9,21 @@ import pytest
 
 from handlers.jobs.effects.runner import EffectRunner
 from handlers.jobs.execution.attempt import LOST, _Attempt
+from handlers.jobs.execution.decisions import KeepMessage
 from handlers.jobs.execution.heartbeat import Heartbeat
 from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.execution.turns import Turn
+from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle.finish import end_job
 from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.storage import control_table
 from handlers.jobs.transitions.finish import Ending
 from handlers.jobs.words.errors import JobFailed, Transient
 from handlers.jobs.words.job import EndReason, Job, Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.operation import Record
 from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Update
 from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.world import MemoryWorld, memory_world
 from tests.support.jobs import begin, fill, new_job, now, prices, receive, run_next
@@ -96,3 +100,28 @@ def test_an_attempt_whose_job_was_ended_by_somebody_else_concludes_nothing() -> 
     end_job(world, job, Ending(State.FAILED, EndReason.ATTEMPTS_EXHAUSTED))
     failed = JobFailed(EndReason.PAYLOAD_GONE)
     assert attempt_of(world, job, delivery, "w1").conclude(job, failed) == LOST
+
+
+@pytest.mark.parametrize("fails", [None, Transient("down")], ids=["it goes on", "it fails"])
+def test_an_attempt_whose_job_it_cannot_decode_any_more_leaves_it_to_others(
+    fails: Exception | None,
+) -> None:
+    """A newer version has changed the item meanwhile: no word of this one may overwrite it."""
+    world = memory_world()
+    ids = fill(world, 3)
+    job = new_job(world, ids)
+    newer = Update(control_table.job_key(job.id), set={"retries": "many", "state": "PAUSING"})
+
+    class Changed(MemoryRecordStore):
+        def read(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Record]:
+            world.store.transact("newer version", [newer])
+            if fails is not None:
+                raise fails
+            return super().read(tenant, ids)
+
+    delivery = receive(world, Lane.SMALL)
+    there = replace(world, records=Changed(world.store))
+    assert on_message(there, delivery, Worker("w1")) == KeepMessage("dependency", None)
+    item = world.store.get(control_table.job_key(job.id)) or {}
+    assert (item["state"], item["position"], item["retries"]) == ("PAUSING", 0, "many")
+    assert "attempt_crashed" not in world.telemetry.actions()
