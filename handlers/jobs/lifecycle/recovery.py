@@ -18,7 +18,6 @@ from ..effects.run import effect_of_item, run_effect
 from ..events.delivery import EventDelivery
 from ..storage import control_table
 from ..storage.backlog import report_backlog
-from ..storage.control_table import read_job
 from ..storage.outbox import error_of
 from ..storage.transaction import Rejected, Transaction, execute, retry_transient
 from ..transitions.conditions import LEASE, owns_lease
@@ -282,8 +281,18 @@ class Recovery:
     # --- clean-up ---------------------------------------------------------------------------
 
     def _cleanup(self, found: Found) -> bool:
-        job = retry_transient(self.world, lambda: read_job(self.world, str(found.item["id"])))
-        if job is None or not job.cleanup:
+        job_id = str(found.item["id"])
+        raw = retry_transient(
+            self.world, lambda: self.world.store.get(control_table.job_key(job_id))
+        )
+        if raw is None:
+            return False
+        try:
+            job = control_table.job_of(raw)
+        except Undecodable as error:
+            result = end_undecodable(self.world, job_id, raw, str(error), new_words=error.new_words)
+            return result is UndecodableResult.DONE
+        if not job.cleanup:
             return False
         clean_up(self.world, job)
         return True

@@ -121,7 +121,8 @@ class _UndecodableJob:
         state = _state(self.item)
         after = WAY_OUT.get(state) if state else State.FAILED
         if after is None:
-            return UndecodableResult.DONE if self._release() else UndecodableResult.MOVED
+            done = self._clean_up() and self._release()
+            return UndecodableResult.DONE if done else UndecodableResult.MOVED
         if not self._move(state, after):
             return UndecodableResult.MOVED
         return self._moved_to(after).end()
@@ -197,6 +198,22 @@ class _UndecodableJob:
             self.world.telemetry.log("end_not_told", job_id=self.job_id, why=str(error))
             return {}
         return event_rows(self.world, job, EventType.ENDED)
+
+    def _clean_up(self) -> bool:
+        """Delete the id list that an ended job left. Raises Transient. Closes: cleaning up after a
+        job that newer code has retried since it was read."""
+        if self.item.get("cleanup") is not True:
+            return True
+        name = self.item.get("payload")
+        if isinstance(name, str):
+            retry_transient(self.world, lambda: self.world.payloads.delete(name))
+        cleaned = Update(
+            control_table.job_key(self.job_id),
+            set={"cleanup": False},
+            remove=control_table.NOT_DUE,
+            when=self._as_read,
+        )
+        return self._execute(Transaction("cleaned_up", {JOB: cleaned}))
 
     def _release(self) -> bool:
         """Free the subject if the job still holds it. Closes: a retry by newer code,
