@@ -171,7 +171,8 @@ def answer_of(error: Transient) -> str:
 
 def _deliver(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:
     """Deliver a batch. Records that the sink calls newer are read again, and sent once more if they
-    have not changed.
+    have not changed. A removal is sent again if the record is there by now: it may have removed
+    what the new record's writer has put there meanwhile.
 
     Raises Transient, also when the delivery took longer than ``FRESH``: an index may have forgotten
     a deletion made since the records were read, and stored the deleted record again. (A function
@@ -179,6 +180,8 @@ def _deliver(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:
     _still_fresh(world, read_at)
     delivered = sink.deliver(batch)
     _still_fresh(world, read_at)
+    if back := _made_again(world, batch):
+        delivered = replace(delivered, again=delivered.again | back)
     unchanged = _unchanged(world, batch, delivered.newer) if delivered.newer else ()
     if not unchanged:
         # The records have changed since; the writer of that change has it delivered, too.
@@ -205,6 +208,14 @@ def _unchanged(world: World, batch: Batch, ids: Iterable[str]) -> Sequence[Proje
         for sent in batch.records
         if sent.id in wanted and _version_of(sent.record) == _version_of(now.get(sent.id))
     ]
+
+
+def _made_again(world: World, batch: Batch) -> frozenset[str]:
+    """The ids of removed records that exist. No call for a batch without removals."""
+    gone = [sent.id for sent in batch.records if sent.record is None]
+    if not gone:
+        return frozenset()
+    return frozenset(retry_transient(world, lambda: world.records.read(batch.tenant, gone)))
 
 
 def _version_of(record: Record | None) -> int | None:

@@ -48,6 +48,26 @@ def test_a_late_replay_writes_todays_truth(*, removed: bool) -> None:
     assert index.documents == {"r000": (2, None) if removed else (3, 77)}
 
 
+def test_a_removal_that_meets_a_record_made_again_is_followed_by_the_new_record() -> None:
+    """Its document is of a lower version than the removal, so the removal takes it away."""
+    index = Index(failures=1)
+    world = a_world(index)
+    run_job(world, 1)
+    record = world.records.read(TENANT, ["r000"])["r000"]
+    world.store.transact("outside", [world.records.remove(record, "other")])
+    sent: list[object] = []
+
+    class MadeAgainMeanwhile:
+        def deliver(self, batch: Batch) -> Delivered:
+            if not sent:
+                world.records.load(TENANT, {"r000": {"n": 5, "version": 1}})
+            sent.extend(each.record and each.record.fields["n"] for each in batch.records)
+            return Delivered()
+
+    recover(replace(world, sinks={"index": MadeAgainMeanwhile()}), 4)
+    assert sent == [None, 5]
+
+
 def test_a_job_of_before_a_sink_was_taken_away_still_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
