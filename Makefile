@@ -92,7 +92,7 @@ test: lint $(BENCH) $(DOCS)/.set-up $(CDK)/.set-up ## What CI runs: check, and t
 	@$(MAKE) $(BESIDE) types imports synth tests
 
 tests: $(STAMP) $(BENCH) $(DOCS)/.set-up ## All tests
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 unit: $(STAMP) ## The fast tests only
 	$(BIN)/pytest tests/unit

@@ -6,19 +6,15 @@ from __future__ import annotations
 import os
 import socket
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from hypothesis import settings
 
-HERE: Final = Path(__file__).parent
+from tests.support.groups import folder_of, groups_of, rank
 
 PURE: Final = frozenset({"unit", "simulation", "infra"})
 """Folders whose tests open no connection at all."""
-TOGETHER: Final = frozenset({"infra", "e2e"})
-"""Folders whose tests share something expensive (a synthesised app, a local stack): all of one
-folder run in one worker, one after another."""
 
 # Local runs look for new counterexamples; CI must not fail by chance. No deadline in either: a
 # test must not depend on the wall clock.
@@ -41,14 +37,13 @@ class NetworkUsed(BaseException):
     """A test opened a connection it must not open. No ``except Exception`` hides it."""
 
 
-def folder_of(path: Path) -> str:
-    return path.relative_to(HERE).parts[0]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    groups = groups_of(items)
     for item in items:
-        if (folder := folder_of(item.path)) in TOGETHER:
-            item.add_marker(pytest.mark.xdist_group(folder))
+        if group := groups.get(item.path):
+            item.add_marker(pytest.mark.xdist_group(group))
+    if hasattr(config, "workerinput"):  # in a single process the order is that of the files
+        items.sort(key=lambda item: rank(item.path, groups))
 
 
 @pytest.fixture(autouse=True)

@@ -19,9 +19,8 @@ PATIENCE: Final = 600
 
 
 @pytest.fixture(scope="module")
-def alone(stacks: Path, stack: LocalStack) -> Iterator[LocalStack]:
-    """A stack whose only bulk workers are those a test starts. The shared one comes first, so
-    that its warm-up does not run beside this one's."""
+def alone(stacks: Path) -> Iterator[LocalStack]:
+    """A stack whose only bulk workers are those a test starts."""
     with LocalStack("stopping", root=stacks, workers=0, records=False) as running:
         fill(running)
         yield running

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from scripts.local.stack import LocalStack
 from scripts.local.steps import Steps
 from scripts.verify import ownership_fencing, terminal_cleanup
 from scripts.verify.crash import Leftovers
@@ -16,8 +15,7 @@ from scripts.verify.site import PROTOCOL, site
 
 
 @pytest.fixture(scope="module")
-def bench(stacks: Path, stack: LocalStack) -> Iterator[Bench]:
-    """The shared stack comes first, so that its warm-up does not run beside this one's."""
+def bench(stacks: Path) -> Iterator[Bench]:
     with Bench(Steps(quiet=True), stacks) as made:
         yield made
 

@@ -1,0 +1,56 @@
+"""Which tests run in one worker, one after another, and which of these groups are begun first."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import pytest
+    from _pytest.fixtures import FuncFixtureInfo
+
+TESTS: Final = Path(__file__).parents[1]
+TOGETHER: Final = frozenset({"infra"})
+"""Folders whose tests share synthesised apps: each is one group."""
+SHARED: Final = ("stack", "team")
+"""Session fixtures of tests/e2e that take long. The files that use one are one group; each other
+file of the folder is one of its own."""
+FIRST: Final = ("stack", "team", "test_bench", "test_verify_protocol", "e2e", "infra")
+"""Groups and folders in the order they are begun in, the longest first, so that no worker is left
+with a long one at the end. Everything else comes after them."""
+
+
+def folder_of(path: Path) -> str:
+    return path.relative_to(TESTS).parts[0]
+
+
+def groups_of(items: Iterable[pytest.Item]) -> dict[Path, str]:
+    """The group of each file that is in one."""
+    used: dict[Path, set[str]] = defaultdict(set)
+    for item in items:
+        used[item.path] |= session_fixtures(item)
+    groups = {}
+    for path, fixtures in used.items():
+        folder = folder_of(path)
+        if folder in TOGETHER:
+            groups[path] = folder
+        elif folder == "e2e":
+            groups[path] = next((name for name in SHARED if name in fixtures), path.stem)
+    return groups
+
+
+def session_fixtures(item: pytest.Item) -> set[str]:
+    """The names of those that the test uses, itself or through others."""
+    info: FuncFixtureInfo | None = getattr(item, "_fixtureinfo", None)
+    found = {} if info is None else info.name2fixturedefs
+    return {name for name, fixtures in found.items() if fixtures[-1].scope == "session"}
+
+
+def rank(path: Path, groups: Mapping[Path, str]) -> int:
+    """How many come before it."""
+    for name in (groups.get(path), folder_of(path)):
+        if name in FIRST:
+            return FIRST.index(name)
+    return len(FIRST)
