@@ -9,8 +9,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -19,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from handlers import authorizer
 from handlers.authorizer import KeysUnavailable, Refusal, Unauthorized, Verifier
 from handlers.jobs.words.limits import MAX_TENANT_BYTES
+from tests.support.authorizer import ARN, call, refused
 from tests.support.tokens import (
     AUDIENCE,
     EC_KEY,
@@ -32,46 +31,10 @@ from tests.support.tokens import (
     token,
 )
 
-ARN = "arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/v1stage/POST/v1/jobs"
-
-
-@pytest.fixture
-def keys() -> Iterator[KeySet]:
-    served = KeySet()
-    yield served
-    served.stop()
-
 
 @pytest.fixture(autouse=True)
-def environment(keys: KeySet, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(authorizer, "KEYS_TIMEOUT", 600)  # a busy machine answers late
-    for name, value in settings_for(keys.url).to_env().items():
-        monkeypatch.setenv(name, value)
-    authorizer.verifier.cache_clear()
-    yield
-    authorizer.verifier.cache_clear()
-
-
-def call(authorization: str) -> dict[str, Any]:
-    event = {"type": "TOKEN", "authorizationToken": authorization, "methodArn": ARN}
-    return authorizer.handler(event, None)
-
-
-def refused(authorization: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """The logged reason of a 401."""
-    capsys.readouterr()
-    with suppress(Unauthorized):
-        answer = call(authorization)
-        [statement] = answer["policyDocument"]["Statement"]
-        assert (statement["Effect"], list(answer["context"])) == ("Deny", ["refusal"])
-    written = capsys.readouterr()
-    assert written.err == ""
-    line = json.loads(written.out)
-    assert line["action"] == "token_refused"
-    secret = authorization.rpartition(" ")[2]
-    if secret:
-        assert secret not in written.out
-    return str(line["why"])
+def _issuer(own_issuer: None) -> None:
+    """Before every other fixture: some change a setting."""
 
 
 def test_a_good_token_gets_its_tenant_and_the_whole_stage() -> None:

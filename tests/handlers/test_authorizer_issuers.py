@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,50 +13,15 @@ from typing import Any
 import pytest
 
 from handlers import authorizer
-from handlers.authorizer import KeysUnavailable, Unauthorized
+from handlers.authorizer import KeysUnavailable
 from handlers.settings import AuthSettings
-from tests.support.tokens import AUDIENCE, OTHER_KEY, KeySet, settings_for, token
-
-ARN = "arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/v1stage/POST/v1/jobs"
-
-
-@pytest.fixture
-def keys() -> Iterator[KeySet]:
-    served = KeySet()
-    yield served
-    served.stop()
+from tests.support.authorizer import call, refused
+from tests.support.tokens import AUDIENCE, OTHER_KEY, KeySet, token
 
 
 @pytest.fixture(autouse=True)
-def environment(keys: KeySet, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(authorizer, "KEYS_TIMEOUT", 600)  # a busy machine answers late
-    for name, value in settings_for(keys.url).to_env().items():
-        monkeypatch.setenv(name, value)
-    authorizer.verifier.cache_clear()
-    yield
-    authorizer.verifier.cache_clear()
-
-
-def call(authorization: str) -> dict[str, Any]:
-    event = {"type": "TOKEN", "authorizationToken": authorization, "methodArn": ARN}
-    return authorizer.handler(event, None)
-
-
-def refused(authorization: str, capsys: pytest.CaptureFixture[str], *, line: int = 0) -> str:
-    """The logged reason of a 401. line: of the log, from 0."""
-    capsys.readouterr()
-    with suppress(Unauthorized):
-        answer = call(authorization)
-        [statement] = answer["policyDocument"]["Statement"]
-        assert (statement["Effect"], list(answer["context"])) == ("Deny", ["refusal"])
-    written = capsys.readouterr()
-    assert written.err == ""
-    said = json.loads(written.out.splitlines()[line])
-    assert said["action"] == "token_refused"
-    secret = authorization.rpartition(" ")[2]
-    if secret:
-        assert secret not in written.out
-    return str(said["why"])
+def _issuer(own_issuer: None) -> None:
+    """Before every other fixture: some change a setting."""
 
 
 # --- Amazon Cognito ---------------------------------------------------------------------------
