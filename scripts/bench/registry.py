@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import calls, chunk_loop, create, effects, imports, isolation, large_job
+from . import calls, chunk_loop, create, effects, imports, isolation, large_job, turns
 from .framework import Bench
 
 BENCHES: Final[tuple[Bench, ...]] = (
     isolation.BENCH,
     chunk_loop.BENCH,
+    turns.BENCH,
     effects.BENCH,
     create.BENCH,
     calls.BENCH,

@@ -18,6 +18,12 @@ def test_starts_go_on_as_they_came(ahead: int) -> None:
     assert next_start(NOW, STARTS[::-1], ahead) == NOW + ahead * EVERY
 
 
+def test_the_time_since_the_last_start_is_no_whole_interval() -> None:
+    last = STARTS[-1]
+    assert next_start(last, STARTS, 0) == last + EVERY
+    assert next_start(last + EVERY // 2, STARTS, 2) == last + 3 * EVERY
+
+
 def test_a_lane_that_slows_down_is_expected_to_be_slow() -> None:
     late = next_start(NOW + 5 * EVERY, STARTS, 3)
     assert late is not None
