@@ -30,9 +30,10 @@ records of {tenants} tenants, and then
   2. fills the {bulk_slots} bulk slots and a line before them with jobs over all records;
   3. asks for a job on a subject that another job has, which has to be refused;
   4. sends {len(load.small)} small jobs, which should not have to stand in that line;
-  5. reads every record, to see that each job changed each of its own once.
+  5. cancels the bulk jobs that still wait, which may change nothing any more;
+  6. reads every record, to see that each job changed each of its own once.
 
-It takes some minutes, more on a slow or busy machine, and shows the same there.
+It takes a minute or two, longer on a slow machine, and shows the same there.
 """
 
 
@@ -98,8 +99,8 @@ def _lanes(report: Report) -> Table:
         counts = (str(slots), str(of.jobs), f"{of.items:,}")
         table.add_row(name, *counts, *(f"{ms:,}" for ms in (dwell.p50, dwell.p95, dwell.max)))
     table.caption = (
-        "* computed of this run: every job comes when it did and takes the time it took, first "
-        "come, first served, before as many slots as both lanes have"
+        "* computed of this run: every job comes when it did and takes the time it took (cancelled "
+        "ones that of as many records), first come, first served, before the slots of both lanes"
     )
     return table
 

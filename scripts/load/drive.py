@@ -120,14 +120,12 @@ class Driver:
         """Wait until every small job has ended."""
         self._await("Waiting for small jobs", [job_id for _, job_id in self._small])
 
-    def drain(self, until: float) -> int:
-        """Let the bulk jobs run to their end. Those that no worker has begun at ``until`` (of the
-        monotonic clock) are cancelled. Returns how many were cancelled."""
-        ids = [job_id for _, job_id in self._bulk]
-        if self._await("Waiting for bulk jobs", ids, until):
-            return 0
-        cancelled = self._cancel_waiting()
-        self._await("Waiting for those that were begun", ids)
+    def drain(self) -> int:
+        """Cancel the bulk jobs that no worker has begun, and let the others run to their end.
+        Returns how many were cancelled."""
+        with self._step("Cancelling bulk jobs that still wait"):
+            cancelled = self._cancel_waiting()
+        self._await("Waiting for those that were begun", [job_id for _, job_id in self._bulk])
         return cancelled
 
     def submit_duplicate(self) -> Duplicate:
@@ -245,20 +243,19 @@ class Driver:
             raise LoadFailed("no bulk job was left that has a subject")
         return max(active, key=lambda job: (jobs[job[1]].state is State.QUEUED, job[1]))
 
-    def _await(self, what: str, ids: Sequence[str], until: float | None = None) -> bool:
-        """True when they have all ended; False when it is ``until`` (of the monotonic clock)."""
+    def _await(self, what: str, ids: Sequence[str]) -> None:
+        """Wait until they have all ended."""
         with self._step(what, len(ids)) as advance:
-            seen = now = 0
+            seen = 0
 
             def over(jobs: Mapping[str, JobRow]) -> bool:
-                nonlocal seen, now
+                nonlocal seen
                 now = sum(jobs[job_id].state.terminal for job_id in ids)
                 advance(now - seen)
                 seen = now
-                return now == len(ids) or (until is not None and time.monotonic() >= until)
+                return now == len(ids)
 
             self._until(over)
-            return now == len(ids)
 
     def _until(self, holds: Callable[[Mapping[str, JobRow]], bool]) -> None:
         patience = Patience()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -176,14 +177,18 @@ class LocalStack(Parts):
             )
         if self._with_search:
             index.create(self._state.search_url, self._effects)
-        with step("Warming the functions"):
-            warming.warm(self.clients, self.api)
-        with step("Starting bulk workers"):
-            self.workers.start(self._worker_count)
-        if own is not None:
-            self._load(own)
-        elif self._with_records:
-            self.load_airports()
+        # The database works while the functions start.
+        loader = ThreadPoolExecutor(1)
+        try:
+            loading = loader.submit(self._load_records, own)
+            with step("Warming the functions"):
+                warming.warm(self.clients, self.api)
+            with step("Starting bulk workers"):
+                self.workers.start(self._worker_count)
+            loading.result()
+        finally:
+            # A load that goes on meets a stopped database soon.
+            loader.shutdown(wait=False, cancel_futures=True)
         if self._with_search:
             self._fill_index()
         if self._supervised:
@@ -233,7 +238,11 @@ class LocalStack(Parts):
             self._supervise()
             yield "The supervisor of the bulk workers had ended: started again."
 
-    def _load(self, own: Sequence[Attributes]) -> None:
+    def _load_records(self, own: Sequence[Attributes] | None) -> None:
+        if own is None:
+            if self._with_records:
+                self.load_airports()
+            return
         with self._steps.step("Loading the records", len(own)) as advance:
             table = self.deployed.outputs["RecordsTable"]
             records.load(self.clients.dynamodb, table, own, loaded=advance)

@@ -224,11 +224,7 @@ def waits_less(seen: Run) -> Expectation:
     """Small jobs against the bulk jobs that stood in line while they came: in one queue a small job
     waits as long as the line before it."""
     start, _ = seen.window
-    line = [
-        row.started_at - row.created_at
-        for row in (ran.row for ran in seen.bulk)
-        if row.started_at is not None and row.started_at > start
-    ]
+    line = [_waited(ran) for ran in seen.bulk if (ran.row.started_at or start + 1) > start]
     small = dwell_of_small(seen)
     theirs = Dwell.of(line).p50 if line else 0
     return Expectation.of(
