@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from handlers.jobs.events.rows import EVENT_ROLE
 from handlers.jobs.storage import control_table
 from handlers.jobs.transitions.finish import Ending, cleanup_left, finish_job
 from handlers.jobs.words.errors import Refused
@@ -76,3 +77,36 @@ def test_a_failed_jobs_id_list_stays_for_a_retry() -> None:
     ends = (State.SUCCEEDED, State.CANCELLED, State.FAILED)
     assert [cleanup_left(job, end) for end in ends] == [True, True, False]
     assert not cleanup_left(job.model_copy(update={"payload": None}), State.SUCCEEDED)
+
+
+@pytest.mark.parametrize(
+    ("ending", "tells"),
+    [
+        (Ending(State.SUCCEEDED), True),
+        (Ending(State.FAILED), True),
+        (Ending(State.SETTLING, settles_to=State.SUCCEEDED), False),
+    ],
+)
+def test_a_job_that_settles_does_not_say_that_it_has_ended(ending: Ending, *, tells: bool) -> None:
+    world = memory_world()
+    job = begin(world, new_job(world, fill(world, 1)))
+    job = job.model_copy(update={"notify": "https://example.com/hook"})
+    roles = finish_job(world, job, ending).transaction.writes
+    assert any(role.startswith(EVENT_ROLE) for role in roles) is tells
+
+
+@pytest.mark.parametrize(
+    ("ending", "effects_open", "reason"),
+    [
+        (Ending(State.SETTLING, settles_to=State.SUCCEEDED), 0, Waiting.EFFECTS_PARKED),
+        (Ending(State.SETTLING, settles_to=State.SUCCEEDED), 1, None),
+        (Ending(State.SUCCEEDED), 0, None),
+    ],
+)
+def test_only_a_job_that_settles_with_parked_effects_alone_waits_for_them(
+    ending: Ending, effects_open: int, reason: Waiting | None
+) -> None:
+    world = memory_world()
+    job = begin(world, new_job(world, fill(world, 1)))
+    job = job.model_copy(update={"effects_open": effects_open, "effects_parked": 1})
+    assert finish_job(world, job, ending).after.waiting_reason is reason

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from handlers.jobs.transitions.pause import pause_transaction, request_stop
+from handlers.jobs.storage import control_table
+from handlers.jobs.transitions.pause import note_request, pause_transaction, request_stop
 from handlers.jobs.words.errors import Refused
+from handlers.jobs.words.job import HistoryEntry, Verb
 from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Update
 from handlers.testing.world import memory_world
 from tests.support.jobs import begin, fill, lease_of, new_job, now, write
 
@@ -48,3 +51,16 @@ def test_a_request_is_applied_only_as_long_as_it_stands(state: State) -> None:
     assert now(world, job).state is state
     with pytest.raises(Refused):
         write(world, request)
+
+
+def test_a_request_is_recorded_on_a_job_of_an_older_version_too() -> None:
+    world = memory_world()
+    job = new_job(world, fill(world, 1))
+    entry = HistoryEntry(verb=Verb.RESUME, at=1, by="me")
+    without = Update(control_table.job_key(job.id), remove=("verbs", "history"))
+    world.store.transact("older", [without])
+    noted = note_request(world, job, entry)
+    write(world, noted)
+    assert now(world, job).history == (entry,)
+    with pytest.raises(Refused):
+        write(world, noted)

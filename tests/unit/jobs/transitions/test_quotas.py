@@ -12,10 +12,21 @@ from handlers.jobs.lifecycle.admission import admit_held
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.submit import Created, TooMany, submit
 from handlers.jobs.selection.request import accept, parse
-from handlers.jobs.transitions.quotas import Use, place_in_line, set_most_active, set_slots, usage
+from handlers.jobs.transitions.quotas import (
+    SLOTS,
+    Use,
+    exchange_slots,
+    place_in_line,
+    set_most_active,
+    set_slots,
+    take_slot,
+    uncount_active,
+    usage,
+)
 from handlers.jobs.words.errors import OutcomeUnknown, Transient
 from handlers.jobs.words.job import Lane, Waiting
 from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Check
 from handlers.testing.world import MemoryWorld, memory_world
 from tests.support.jobs import TENANT, now, run_next
 from tests.support.quotas import FEW, LIMITS, ask, counts, held, made, world_of
@@ -253,3 +264,18 @@ def test_a_resumed_job_counts_once() -> None:
     assert counts(world) == (0, 0, 1)
     control.resume(world, TENANT, job.id)
     assert counts(world) == (1, 0, 1)
+
+
+def test_a_takeover_from_a_job_without_a_slot_takes_one() -> None:
+    world = world_of()
+    old = made(world, "s")
+    fresh = old.model_copy(update={"id": "fresh"})
+    assert isinstance(exchange_slots(world, fresh, old)[SLOTS], Check)
+    without = old.model_copy(update={"has_slot": False})
+    assert exchange_slots(world, fresh, without) == take_slot(world, fresh)
+
+
+@pytest.mark.parametrize("state", State)
+def test_only_a_job_that_takes_its_subject_counts_as_active(state: State) -> None:
+    job = made(world_of(), "s").model_copy(update={"state": state})
+    assert bool(uncount_active(job)) is (not state.terminal and state is not State.SETTLING)
