@@ -61,7 +61,10 @@ def list_jobs(  # noqa: PLR0913  the options of a command are its parameters
     ] = 20,
     state: Annotated[
         list[State] | None,
-        typer.Option(help="List jobs in this state; repeat it for several states."),
+        typer.Option(
+            metavar="STATE",  # all of them are too wide for a terminal
+            help=f"List jobs in this state: {', '.join(State)}. Repeat it for several states.",
+        ),
     ] = None,
     operation: Annotated[str | None, typer.Option(help="List jobs with this operation.")] = None,
     subject: Annotated[str | None, typer.Option(help="List jobs with this subject.")] = None,
