@@ -12,6 +12,7 @@ from handlers.jobs.storage import control_table
 from handlers.jobs.words.errors import Undecodable
 from handlers.jobs.words.job import Waiting
 from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Index
 from handlers.testing.world import memory_world
 from tests.support.jobs import fill, new_job, now
 
@@ -54,6 +55,20 @@ def test_only_a_held_job_is_in_the_line_and_only_an_ended_one_goes_one_day() -> 
     assert beside["expires_at_seconds"] == 5 + world.timing.history
 
 
+def test_only_a_job_that_left_something_is_looked_at_by_recovery() -> None:
+    world = memory_world()
+    job = new_job(world, fill(world, 1))
+    left = control_table.beside_fields(world, job.model_copy(update={"cleanup": True}))
+    assert left[Index.DUE.sk] == job.created_at
+    assert Index.DUE.sk not in control_table.beside_fields(world, job)
+
+
+def test_a_word_is_stored_as_plain_text() -> None:
+    stored = control_table.stored({"state": State.QUEUED, "ids": ("a",), "none": None})
+    assert stored == {"state": "QUEUED", "ids": ["a"]}
+    assert type(stored["state"]) is str
+
+
 def test_what_is_no_job_says_which_attributes_are_not() -> None:
     world = memory_world()
     item = {**control_table.job_item(world, new_job(world, fill(world, 1))), "fence": "x"}
@@ -71,3 +86,21 @@ def test_the_readable_part_has_what_can_be_read_and_never_wrong_counts() -> None
     assert (part.state, part.waiting_reason) == (State.FAILED, None)
     with pytest.raises(Undecodable, match="failed"):
         control_table.readable_part({**item, "failed": "many"}, failed)
+
+
+@pytest.mark.parametrize(
+    ("change", "new"),
+    [
+        ({"state": "DOZING"}, True),
+        ({"traversal": "sideways", "lane": "fast"}, True),
+        ({"state": 5}, False),
+        ({"fence": "x"}, False),
+        ({"state": "DOZING", "fence": "x"}, False),
+    ],
+)
+def test_only_words_can_be_of_a_newer_version(change: dict[str, object], *, new: bool) -> None:
+    world = memory_world()
+    item = control_table.job_item(world, new_job(world, fill(world, 1)))
+    with pytest.raises(Undecodable) as raised:
+        control_table.job_of({**item, **change})  # type: ignore[dict-item]  # no job's values
+    assert raised.value.new_words is new

@@ -82,7 +82,8 @@ def test_every_field_is_written_as_it_is_afterwards() -> None:
 def test_what_does_not_change_is_not_written() -> None:
     world = memory_world()
     job = new_job(world, fill(world, 3))
-    update = job_update(world, job, job.model_copy(update={"message": "m"}), when=())
+    equal = {"ids": (*(job.ids or ()),), "labels": dict(job.labels)}
+    update = job_update(world, job, job.model_copy(update={"message": "m", **equal}), when=())
     assert (update.set, update.add, update.remove) == ({"message": "m"}, {}, ())
 
 
@@ -111,3 +112,15 @@ def test_an_edge_that_does_not_exist_is_a_bug() -> None:
     job = new_job(world, fill(world, 3))
     with pytest.raises(IllegalTransition):
         job_update(world, job, job.model_copy(update={"state": State.PAUSING}), when=())
+
+
+def test_an_attempt_begins_on_an_edge_alone() -> None:
+    world = memory_world()
+    job = new_job(world, fill(world, 3))
+    with pytest.raises(IllegalTransition):
+        job_update(world, job, job.model_copy(update={"attempt": 1}), when=())
+    running = job.model_copy(update={"state": State.RUNNING, "attempt": 1})
+    resumed = job_update(world, running, running.model_copy(update={"attempt": 2}), when=())
+    assert resumed.set == {"attempt": 2}
+    given_back = job_update(world, job, job.model_copy(update={"attempt": -1}), when=())
+    assert given_back.set == {"attempt": -1}
