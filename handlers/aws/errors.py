@@ -1,6 +1,7 @@
 """The meaning of AWS errors. Only here do botocore's errors become Fairlane's.
 
-A missing permission is Denied: it passes once an operator has granted it. An error that is not in
+A missing permission is Denied, and so is a KMS key that cannot be used: it passes once an operator
+has granted it, or enabled the key. An error that is not in
 the table (no such table, a malformed request) is a mistake in the deployment or the code, and is
 raised as it is.
 """
@@ -39,7 +40,7 @@ class Meaning(Enum):
     THROTTLED = auto()
     """Refused for now; nothing happened."""
     DENIED = auto()
-    """A permission is missing; nothing happened."""
+    """A permission is missing, or a KMS key cannot be used; nothing happened."""
     UNSENT = auto()
     """No connection; this try did nothing."""
     LOST = auto()
@@ -81,6 +82,13 @@ CODES: Final[Mapping[str, Meaning]] = {
     "AccessDenied": Meaning.DENIED,
     "AccessDeniedException": Meaning.DENIED,
     "KmsAccessDenied": Meaning.DENIED,
+    "KmsDisabled": Meaning.DENIED,
+    "KmsInvalidState": Meaning.DENIED,
+    "KmsOptInRequired": Meaning.DENIED,
+    "DisabledException": Meaning.DENIED,
+    "KMSInvalidStateException": Meaning.DENIED,
+    "DecryptionFailure": Meaning.DENIED,
+    "InvalidKeyId": Meaning.DENIED,
     "UnauthorizedOperation": Meaning.DENIED,
     "InternalServerError": Meaning.LOST,
     "InternalFailure": Meaning.LOST,

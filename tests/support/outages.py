@@ -119,8 +119,10 @@ def deployed(index: Index | None = None) -> MemoryWorld:
     return MemoryWorld(**{**vars(world), **made})
 
 
-def work(world: MemoryWorld, over: Callable[[], bool]) -> None:
-    """Functions, a bulk worker and a recovery run each minute, until it is over."""
+def work(
+    world: MemoryWorld, over: Callable[[], bool], *, functions: int = WORKERS, bulk: int = 1
+) -> None:
+    """Functions, bulk workers and a recovery run each minute, until it is over."""
     ended = world.runtime.event()
 
     def consume(lane: Lane, name: str) -> None:
@@ -134,7 +136,8 @@ def work(world: MemoryWorld, over: Callable[[], bool]) -> None:
 
     tasks = [
         world.runtime.spawn(name, partial(consume, lane, name))
-        for lane, name in [*((Lane.SMALL, f"fn{n}") for n in range(WORKERS)), (Lane.BULK, "worker")]
+        for lane, count in ((Lane.SMALL, functions), (Lane.BULK, bulk))
+        for name in (f"{lane}{n}" for n in range(count))
     ]
     begun = world.runtime.now()
     while not over():
