@@ -18,6 +18,12 @@ OPERATORS: Final = (
         "Show who ran which command that changes the deployment.",
     ),
     Command(
+        "aws-check",
+        "scripts.commands.aws_check:aws_check",
+        "Run harmless jobs on a stack and say what held. Exit status 1: something did not; "
+        "2: trouble.",
+    ),
+    Command(
         "cost",
         "scripts.commands.cost:cost",
         "Estimate what the deployment of cdk.json costs in a month: idle, and with so many jobs.",

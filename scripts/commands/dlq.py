@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Final, TypeAlias
 
@@ -14,14 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from fairlane_client.commands.output import console
-from handlers.jobs.lifecycle.dead_letters import Fate, Letter, Redriven, read_letter, redrive
+from handlers.jobs.lifecycle.dead_letters import Fate, Letter, Redriven, redrive
 from handlers.jobs.lifecycle.set_aside import NotKept, letters_aside, put_back, set_aside
-from handlers.jobs.words.errors import FairlaneError, ReceiptExpired
+from handlers.jobs.words.errors import FairlaneError
 from handlers.jobs.words.job import Lane
-from handlers.jobs.words.ports import LaneQueue
 from scripts.local import DEFAULT_NAME
 from scripts.local.errors import LocalError
 from scripts.ops.deployment import Deployment, deployment
+from scripts.ops.letters import letters_of, show_again
 from scripts.ops.operator_log import noted
 
 app = typer.Typer(
@@ -29,9 +28,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-LOOKING: Final = 60
-"""Seconds a dead letter is hidden from others while this command has it."""
-MOST: Final = 10_000
 ASIDE: Final = "set_aside"
 
 Stack: TypeAlias = Annotated[
@@ -60,8 +56,8 @@ def list_(
     if aside:
         _show_aside(here, bodies=bodies, as_json=as_json)
         return
-    letters = list(_letters(here))
-    _show_again([(queue, letter) for _, queue, letter in letters])
+    letters = list(letters_of(here))
+    show_again([(queue, letter) for _, queue, letter in letters])
     rows = [_row(lane, letter) for lane, _, letter in letters]
     if as_json:
         print(json.dumps({"dead_letters": rows}))
@@ -91,7 +87,7 @@ def redrive_(
     rows = []
     staying = []
     with noted(here, "dlq redrive", job=job, force=force) as note:
-        for lane, queue, letter in _letters(here):
+        for lane, queue, letter in letters_of(here):
             if job is not None and (letter.pointer is None or letter.pointer.job_id != job):
                 staying.append((queue, letter))
                 continue
@@ -104,7 +100,7 @@ def redrive_(
             if redriven.fate is Fate.REFUSED:
                 staying.append((queue, letter))
             rows.append({**_row(lane, letter), "fate": redriven.fate.value, "why": redriven.why})
-        _show_again(staying)
+        show_again(staying)
         note.outcome = _counted(rows)
     if as_json:
         print(json.dumps({"redriven": rows}))
@@ -133,7 +129,7 @@ def set_aside_(
     here = deployment(stack, name)
     rows, staying = [], []
     with noted(here, "dlq set-aside", message=message, job=job, why=why or None) as note:
-        for lane, queue, letter in _letters(here):
+        for lane, queue, letter in letters_of(here):
             if not _is_meant(letter, message, job):
                 staying.append((queue, letter))
                 continue
@@ -144,7 +140,7 @@ def set_aside_(
                 staying.append((queue, letter))
                 row |= {"fate": Fate.REFUSED.value, "why": str(error)}
             rows.append(row)
-        _show_again(staying)
+        show_again(staying)
         note.outcome = _counted(rows)
     if as_json:
         print(json.dumps({"set_aside": rows}))
@@ -211,30 +207,6 @@ def _show_aside(here: Deployment, *, bodies: bool, as_json: bool) -> None:
 def _counted(rows: Sequence[Mapping[str, str]]) -> str:
     counts = Counter(row["fate"] for row in rows)
     return ", ".join(f"{count} {fate}" for fate, count in counts.items()) or "no dead letters"
-
-
-def _letters(here: Deployment) -> Iterator[tuple[Lane, LaneQueue, Letter]]:
-    """Every dead letter once; each stays hidden from this loop until it is settled or shown."""
-    for lane, queue in here.dead_letters.items():
-        seen: set[str] = set()
-        while len(seen) < MOST:
-            deliveries = [d for d in queue.receive(10, 1) if d.message_id not in seen]
-            if not deliveries:
-                break
-            for delivery in deliveries:
-                seen.add(delivery.message_id)
-                try:
-                    queue.set_visibility(delivery.receipt, LOOKING)
-                    yield lane, queue, read_letter(here.world, delivery)
-                except FairlaneError as error:
-                    raise LocalError(f"dead letter {delivery.message_id}: {error}") from error
-
-
-def _show_again(letters: Sequence[tuple[LaneQueue, Letter]]) -> None:
-    """Visible again at once: only now, or the loop would receive them over and over."""
-    for queue, letter in letters:
-        with suppress(ReceiptExpired):  # it is visible already: there are very many
-            queue.set_visibility(letter.delivery.receipt, 0)
 
 
 def _row(lane: Lane, letter: Letter) -> dict[str, str]:

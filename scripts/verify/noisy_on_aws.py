@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final
 
 from fairlane_client import ApiProblem, Client, JobView, NewJob
 from scripts.load.measures import Dwell
 from scripts.local.errors import LocalError
+from scripts.ops.fair_queue import NOISY_GROUPS, CloudWatch, most
 
 from .framework import Expectation, PartReport, Report
 from .noisy_tenant import SCENARIO, WITHIN
@@ -36,26 +37,9 @@ OTHERS: Final = 40
 PACE_S: Final = 1.0
 ENDED_WITHIN_S: Final = 900
 LOOK_S: Final = 5.0
-MINUTE: Final = 60
 MIN_TENANTS: Final = 2
 METRICS_AFTER_S: Final = 180
 """CloudWatch has a queue's minute by then."""
-NOISY_GROUPS: Final = "ApproximateNumberOfNoisyGroups"
-SHOWN: Final = (
-    NOISY_GROUPS,
-    "ApproximateNumberOfMessagesVisible",
-    "ApproximateNumberOfMessagesVisibleInQuietGroups",
-    "ApproximateNumberOfMessagesNotVisible",
-    "ApproximateNumberOfMessagesNotVisibleInQuietGroups",
-    "ApproximateAgeOfOldestMessage",
-    "ApproximateAgeOfOldestMessageInQuietGroups",
-)
-
-
-class CloudWatch(Protocol):
-    """Of boto3's client, what is used here."""
-
-    def get_paginator(self, operation_name: Literal["get_metric_data"]) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -131,37 +115,6 @@ def _dwell(jobs: Sequence[JobView]) -> Dwell:
         for job in jobs
         if job.started_at is not None
     )
-
-
-def most(cloudwatch: CloudWatch, queue: str, start: datetime, end: datetime) -> Mapping[str, float]:
-    """The highest value of each metric; those without any are left out."""
-    pages = cloudwatch.get_paginator("get_metric_data").paginate(
-        MetricDataQueries=[
-            {
-                "Id": f"m{number}",
-                "MetricStat": {
-                    "Metric": {
-                        "Namespace": "AWS/SQS",
-                        "MetricName": name,
-                        "Dimensions": [{"Name": "QueueName", "Value": queue}],
-                    },
-                    "Period": MINUTE,
-                    "Stat": "Maximum",
-                },
-            }
-            for number, name in enumerate(SHOWN)
-        ],
-        # Whole minutes, and the one that the end is in.
-        StartTime=start.replace(second=0, microsecond=0),
-        EndTime=datetime.fromtimestamp(end.timestamp() // MINUTE * MINUTE + MINUTE, tz=UTC),
-    )
-    values: dict[str, float] = {}
-    for page in pages:
-        for found in page["MetricDataResults"]:
-            if found["Values"]:
-                name = SHOWN[int(found["Id"].removeprefix("m"))]
-                values[name] = max(*found["Values"], values.get(name, 0.0))
-    return {name: values[name] for name in SHOWN if name in values}
 
 
 @dataclass

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from fairlane_client.commands.app import app
 from handlers.jobs.words.limits import WAF_BODY_BYTES
-from scripts.verify import waf
-from scripts.verify.waf import Who, seen_in
+from scripts.ops import firewall
+from scripts.ops.firewall import Who, seen_in
 from tests.handlers.deployment import Deployment
 from tests.infra.synthesis import settings_of, synthesise
 from tests.infra.waf_model import Request, judge
@@ -97,7 +97,7 @@ def test_behind_our_own_rules_all_is_as_it_should_be(stack: Deployment, acl: Acl
         code, seen = run(url)
     assert [each for each in seen.values() if not each["ok"]] == []
     assert code == 0
-    assert len(seen) == len([*waf.probes()]) > 20
+    assert len(seen) == len([*firewall.probes()]) > 20
     assert stack.everything() == before
 
 
@@ -124,7 +124,11 @@ def none_at_all(_: Acl) -> None:
     [
         (with_rules_as_they_come, "POST /v1/jobs, 8300 bytes", "403 by somebody who did not say"),
         (with_rules_as_they_come, "POST /v1/jobs, no User-Agent", "403 by somebody"),
-        (with_rules_as_they_come, f"POST /v1/jobs, a value with {waf.FREE_TEXT[0]}", "403 by some"),
+        (
+            with_rules_as_they_come,
+            f"POST /v1/jobs, a value with {firewall.FREE_TEXT[0]}",
+            "403 by some",
+        ),
         (relaxed_everywhere, "POST /v1/uploads, 70000 bytes", "400 by the API"),
         (none_at_all, "POST /v1/uploads, 8300 bytes", "400 by the API"),
         (none_at_all, f"POST /v1/jobs, {WAF_BODY_BYTES + 1} bytes", "413 by the API"),

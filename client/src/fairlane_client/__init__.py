@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Unreachable,
     )
     from .requests import NewJob, NewUpload
+    from .transport import Signer
     from .words import EndReason, Lane, OnConflict, Outcome, State, Waiting
 
 __version__ = "0.1.0"
@@ -73,6 +74,7 @@ _HOMES: Final = {
         "Unreachable",
     ),
     "requests": ("NewJob", "NewUpload"),
+    "transport": ("Signer",),
     "words": ("EndReason", "Lane", "OnConflict", "Outcome", "State", "Waiting"),
 }
 """Module -> its public names. They are imported when they are asked for: the command is there
@@ -103,6 +105,7 @@ __all__ = [
     "OperationView",
     "Outcome",
     "ReportView",
+    "Signer",
     "State",
     "StillRunning",
     "Unreachable",

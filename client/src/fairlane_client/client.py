@@ -39,7 +39,8 @@ class Client:
     """Fairlane's API at ``url`` (with its stage), called as the tenant of ``token``.
 
     token: a text, or a callable that makes one; the callable is asked again when a token is
-    refused. Every method raises ApiProblem and Unreachable. Safe to share between threads.
+    refused. A ``Signer`` where the deployment takes signatures. Every method raises ApiProblem and
+    Unreachable. Safe to share between threads.
     """
 
     def __init__(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -27,7 +28,17 @@ from .problems import (
 )
 
 Model = TypeVar("Model", bound=BaseModel)
-Token: TypeAlias = str | Callable[[], str]
+
+
+class Signer(ABC):
+    """Says who calls by headers of its own, such as an IAM signature, in place of a token."""
+
+    @abstractmethod
+    def headers(self, method: str, url: str, body: bytes) -> Mapping[str, str]:
+        """For one request, each time that it is sent. url: with its query."""
+
+
+Token: TypeAlias = str | Callable[[], str] | Signer
 """A callable is asked for a token before the first request, and again when one is refused."""
 
 TIMEOUT_S: Final = 60.0
@@ -111,19 +122,19 @@ class Transport:
     def _once(self, call: Call) -> Reply:
         """A token that a callable made is replaced once when it is refused, so that one that has
         run out is never seen."""
-        reply = self._request(call, self._current())
+        reply = self._request(call)
         if reply.status == NO_TOKEN and callable(self._token):
             self._known = None
-            reply = self._request(call, self._current())
+            reply = self._request(call)
         if reply.status >= FIRST_ERROR:
             raise problem_of(reply.status, _decoded(reply.data), reply.headers.get("Retry-After"))
         if reply.status not in OK:
             raise Unreachable(f"{self.url} does not answer like Fairlane's API: {reply.status}")
         return Reply(reply.status, _decoded(reply.data))
 
-    def _request(self, call: Call, token: str) -> urllib3.BaseHTTPResponse:
+    def _request(self, call: Call) -> urllib3.BaseHTTPResponse:
         headers = {
-            "authorization": f"Bearer {token}",
+            **self._identity(call),
             "content-type": "application/json",
             **(call.headers or {}),
         }
@@ -136,12 +147,15 @@ class Transport:
             kind = NotConnected if unsent else Unreachable
             raise kind(f"the API at {self.url} did not answer: {error}") from error
 
-    def _current(self) -> str:
+    def _identity(self, call: Call) -> Mapping[str, str]:
+        if isinstance(self._token, Signer):
+            return self._token.headers(call.method, self.url + call.path, call.body or b"")
         if isinstance(self._token, str):
-            return _sendable(self._token)
-        if self._known is None:
-            self._known = _sendable(self._token())
-        return self._known
+            token = _sendable(self._token)
+        else:
+            # Known: what the callable made, until it is refused.
+            token = self._known = self._known or _sendable(self._token())
+        return {"authorization": f"Bearer {token}"}
 
 
 def checked(url: str) -> str:

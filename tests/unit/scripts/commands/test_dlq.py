@@ -22,6 +22,7 @@ from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Update
 from handlers.testing.world import MemoryWorld, memory_world
 from scripts.commands import dlq
+from scripts.ops import letters
 from tests.support.jobs import TENANT, fill, new_job, run_next, use_up
 from tests.support.operators import seen_by_operator
 
@@ -146,10 +147,10 @@ def test_letters_that_became_visible_meanwhile_are_shown_all_the_same(
     """So many letters that looking at them takes longer than the first one is hidden."""
 
     def slow(world: MemoryWorld, delivery: Delivery) -> Letter:
-        world.runtime.sleep((dlq.LOOKING + 1) * 1000)
+        world.runtime.sleep((letters.LOOKING + 1) * 1000)
         return read_letter(world, delivery)
 
-    monkeypatch.setattr(dlq, "read_letter", slow)
+    monkeypatch.setattr(letters, "read_letter", slow)
     job = dead(world, "a")
     [stored] = world.dead_letters[DEAD].snapshot()
     world.dead_letters[Lane.BULK].accept_dead_letter(stored, world.runtime.now())

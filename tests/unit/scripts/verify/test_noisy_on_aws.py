@@ -18,8 +18,9 @@ from typer.testing import CliRunner
 from fairlane_client import Client, JobView, NewJob
 from fairlane_client.commands.app import app
 from scripts.local.errors import LocalError
+from scripts.ops.fair_queue import NOISY_GROUPS, SHOWN, most
 from scripts.verify import noisy_on_aws
-from scripts.verify.noisy_on_aws import NOISY_GROUPS, SHOWN, Target, most, report, target, tokens_in
+from scripts.verify.noisy_on_aws import Target, report, target, tokens_in
 from tests.support.views import job_view
 
 CREATED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
