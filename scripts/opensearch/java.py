@@ -20,6 +20,7 @@ OPTIONS: Final = (
     "-Xms128m",
     "-Xss1m",
     "-XX:+UseSerialGC",  # a few cores, a small heap
+    "-XX:TieredStopAtLevel=1",  # it lives for minutes: the best compiler never pays off
     "-XX:+ExitOnOutOfMemoryError",
     "-Dfile.encoding=UTF-8",
     # The port is an HTTP one: netty's shortcuts past the JVM's own checks are not worth it.
