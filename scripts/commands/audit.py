@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from fairlane_client.commands.output import console
 from handlers.jobs.storage.operator_log import Entry, entries
 from handlers.jobs.words.errors import FairlaneError
 from scripts.local import DEFAULT_NAME
 from scripts.local.errors import LocalError
 from scripts.ops.deployment import deployment
 
+from .rows import print_rows
 from .tenants import AsJson, Name, Stack
+
+COLUMNS: Final = ("when", "who", "command", "outcome")
 
 
 def audit(
@@ -41,10 +41,7 @@ def audit(
     elif not found:
         print("no command has changed anything")
     else:
-        table = Table("when", "who", "command", "outcome")
-        for entry in found:
-            table.add_row(*(Text(cell) for cell in _cells(entry)))
-        console().print(table)
+        print_rows(COLUMNS, [dict(zip(COLUMNS, _cells(entry), strict=True)) for entry in found])
 
 
 def _cells(entry: Entry) -> tuple[str, ...]:

@@ -9,10 +9,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Final, TypeAlias
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from fairlane_client.commands.output import console
 from handlers.jobs.lifecycle.dead_letters import Fate, Letter, Redriven, redrive
 from handlers.jobs.lifecycle.set_aside import NotKept, letters_aside, put_back, set_aside
 from handlers.jobs.words.errors import FairlaneError
@@ -22,6 +19,8 @@ from scripts.local.errors import LocalError
 from scripts.ops.deployment import Deployment, deployment
 from scripts.ops.letters import letters_of, show_again
 from scripts.ops.operator_log import noted
+
+from .rows import print_rows
 
 app = typer.Typer(
     help="List, redrive and set aside dead letters, each with the state of its job.",
@@ -228,7 +227,4 @@ def _table(rows: list[dict[str, str]], columns: list[str]) -> None:
     if not rows:
         print("no dead letters")
         return
-    table = Table(*columns)
-    for row in rows:
-        table.add_row(*(Text(row[column]) for column in columns))
-    console().print(table)
+    print_rows(columns, rows)

@@ -10,12 +10,11 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from fairlane_client.commands.output import console
 from handlers.jobs.words.errors import FairlaneError
 from scripts.local.errors import LocalError
+
+from .rows import print_rows
 
 SHOWN: Final = 100
 """Rows of the table; --json has them all."""
@@ -55,18 +54,15 @@ def show(what: str, rows: Sequence[Row], columns: Sequence[str], *, as_json: boo
     print(f"{counts['parked']} parked, {counts['open']} open")
     if not rows:
         return
-    table = Table(*columns)
-    for row in rows[:SHOWN]:
-        table.add_row(*(_cell(row.get(column)) for column in columns))
-    console().print(table)
+    print_rows(columns, [{name: _cell(row.get(name)) for name in columns} for row in rows[:SHOWN]])
     if len(rows) > SHOWN:
         print(f"and {len(rows) - SHOWN} more; --json shows all")
 
 
-def _cell(value: object) -> Text:
+def _cell(value: object) -> str:
     if isinstance(value, Mapping):
-        return Text(", ".join(value))
-    return Text("" if value is None else str(value))
+        return ", ".join(value)
+    return "" if value is None else str(value)
 
 
 def say_replayed(what: str, count: int, *, as_json: bool) -> None:
