@@ -16,9 +16,11 @@ from handlers.jobs.storage.rates import (
     set_lane_limit,
     set_tenant_limit,
     take_grant,
+    tenant_key,
     tenant_limits,
 )
 from handlers.jobs.words.rates import MAX_RATE, RateLimit, Unit
+from handlers.jobs.words.writes import Update
 from handlers.testing.world import memory_world
 
 LIMIT = RateLimit("tenant#t", Unit.RECORDS, 200)
@@ -89,3 +91,10 @@ def test_limits_of_tenant_operation_and_lane_hold_together() -> None:
 def test_a_rate_that_is_none_is_refused(bad: int) -> None:
     with pytest.raises(ValueError, match=f"the rate is {bad}"):
         set_tenant_limit(memory_world(), "t", Unit.RECORDS, bad)
+
+
+def test_a_stored_rate_of_0_is_no_limit() -> None:
+    """No command sets one; a job must not wait for a grant of nothing."""
+    world = memory_world()
+    world.store.transact("zero", [Update(tenant_key("t"), set={Unit.RECORDS.value: 0})])
+    assert read_limits(world, tenant="t", operation="o") == ()

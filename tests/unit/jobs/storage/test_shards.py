@@ -71,6 +71,7 @@ def test_a_run_writes_once_what_it_has_noted() -> None:
     before = world.store.snapshot()
     recording_shards(world)
     assert world.store.snapshot() == before
+    assert "shards_not_noted" not in world.telemetry.actions()
 
 
 def test_of_two_runs_at_once_the_larger_number_stays(monkeypatch: pytest.MonkeyPatch) -> None:

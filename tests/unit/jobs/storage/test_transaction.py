@@ -1,4 +1,4 @@
-"""What a refusal means when several writes objected at once."""
+"""What refusals and lost replies mean for a transaction."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs.storage.transaction import Rejected, Transaction, execute
+from handlers.jobs.storage.transaction import (
+    TRIES,
+    Contended,
+    Indeterminate,
+    Rejected,
+    Transaction,
+    execute,
+)
 from handlers.jobs.transitions.conditions import JOB, LEASE
-from handlers.jobs.words.errors import Reason, Refused, Why
+from handlers.jobs.words.errors import OutcomeUnknown, Reason, Refused, Transient, Why
 from handlers.jobs.words.writes import Check, Key, Present
 from handlers.testing.job_store import MemoryStore
 from handlers.testing.world import memory_world
@@ -52,3 +59,68 @@ def test_contention_alone_is_tried_again() -> None:
     store = Refusing([[Reason(Why.CONFLICT), None], [None, Reason(Why.THROTTLED)]])
     execute(replace(memory_world(), store=store), TWO)
     assert not store.answers
+
+
+class Scripted(MemoryStore):
+    """Raises the next of the given errors for each transaction; None: it is taken."""
+
+    def __init__(self, *answers: Exception | None) -> None:
+        super().__init__()
+        self.answers = list(answers)
+
+    def transact(self, action: str, writes: Sequence[Write]) -> None:
+        assert (action, len(writes)) == ("two", 2)
+        if error := self.answers.pop(0):
+            raise error
+
+
+def known(*looks: bool) -> Transaction:
+    """The transaction, of which these looks say whether it has taken effect."""
+    said = list(looks)
+    return replace(TWO, applied=lambda _: said.pop(0))
+
+
+REFUSED = Refused([Reason(Why.CONDITION), None])
+
+
+@pytest.mark.parametrize(
+    ("answers", "looks"),
+    [
+        ([OutcomeUnknown()], [True]),
+        ([OutcomeUnknown(), None], [False]),
+        ([OutcomeUnknown(), REFUSED], [False, True]),
+        ([OutcomeUnknown(), Transient("down"), None], [False, False]),
+        ([OutcomeUnknown(), Transient("down")], [False, True]),
+        ([Transient("down"), None], []),
+        ([Refused([Reason(Why.CONFLICT), None]), None], []),
+    ],
+)
+def test_a_lost_reply_alone_makes_one_look_whether_it_took_effect(
+    answers: list[Exception | None], looks: list[bool]
+) -> None:
+    store = Scripted(*answers)
+    execute(replace(memory_world(), store=store), known(*looks))
+    assert not store.answers
+
+
+@pytest.mark.parametrize(
+    ("answers", "looks"), [([REFUSED], []), ([OutcomeUnknown(), REFUSED], [False, False])]
+)
+def test_a_refusal_is_another_s_unless_a_reply_of_ours_was_lost(
+    answers: list[Exception | None], looks: list[bool]
+) -> None:
+    store = Scripted(*answers)
+    with pytest.raises(Rejected):
+        execute(replace(memory_world(), store=store), known(*looks))
+
+
+def test_what_was_not_written_and_what_cannot_be_known_are_told_apart() -> None:
+    for first, error in ((Transient("down"), Transient), (OutcomeUnknown(), Indeterminate)):
+        store = Scripted(first, *[Transient("down")] * (TRIES - 1))
+        with pytest.raises(Transient) as raised:
+            execute(replace(memory_world(), store=store), known(*[False] * TRIES))
+        assert type(raised.value) is error
+    store = Scripted(*[Refused([Reason(Why.CONFLICT), None])] * TRIES)
+    with pytest.raises(Contended) as contended:
+        execute(replace(memory_world(), store=store), TWO)
+    assert set(contended.value.reasons) == {LEASE}
