@@ -22,10 +22,13 @@ from aws_cdk import Stack
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from handlers.effects.event_bus import DETAIL_TYPE, SOURCE, job_detail_type
+from handlers.jobs.words.event import EventType
 from handlers.settings import AuthSettings
 
 __all__ = [
@@ -37,6 +40,8 @@ __all__ = [
     "RecordsSettings",
 ]
 
+DETAIL_TYPES: Final = (DETAIL_TYPE, *map(job_detail_type, EventType))
+"""Of the events on a deployment's bus."""
 CALLERS: Final = ("auth", "principals", "demo_tenant")
 """The settings of which a deployment has exactly one."""
 
@@ -108,6 +113,38 @@ class FairlaneJobs(Deployment):
         """Messages that wait in the queue of ``small`` or ``bulk``."""
         lanes = {"small": self.small, "bulk": self.bulk}
         return lanes[lane].metric("ApproximateNumberOfMessagesVisible")
+
+    def on_event(
+        self,
+        id_: str,
+        *detail_types: str,
+        target: events.IRuleTarget | None = None,
+    ) -> events.Rule:
+        """A rule for what the deployment puts on its bus: events of these types, such as "Job
+        Ended" or "Records Changed"; of all types, when none is named. Raises ValueError for one
+        that there is not, and where ``effects.event_bus`` is not set."""
+        bus = self.settings.effects.event_bus
+        if bus is None:
+            raise ValueError("on_event: this deployment has no bus; set effects.event_bus")
+        if unknown := sorted(set(detail_types) - set(DETAIL_TYPES)):
+            raise ValueError(
+                f"on_event: no events are called {', '.join(map(repr, unknown))}; there are "
+                f"{', '.join(map(repr, DETAIL_TYPES))}"
+            )
+        named = (
+            events.EventBus.from_event_bus_arn
+            if bus.startswith("arn:")
+            else events.EventBus.from_event_bus_name
+        )
+        return events.Rule(
+            self,
+            id_,
+            event_bus=named(self, f"{id_}Bus", bus),
+            event_pattern=events.EventPattern(
+                source=[SOURCE], detail_type=list(detail_types or DETAIL_TYPES)
+            ),
+            targets=None if target is None else [target],
+        )
 
     def grant_submit(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let a role or function call the API, with signed requests. Its role has to stand for a

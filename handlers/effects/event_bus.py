@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
 
     from ..jobs.words.effect import Batch
+    from ..jobs.words.event import EventType
 
 SOURCE: Final = "fairlane"
 DETAIL_TYPE: Final = "Records Changed"
@@ -34,6 +35,11 @@ class EventBus:
     def deliver(self, batch: Batch) -> Delivered:
         why = put(self.client, self.bus, DETAIL_TYPE, notice(batch))
         return Delivered(refused={each.id: why for each in batch.records} if why else {})
+
+
+def job_detail_type(what: EventType) -> str:
+    """Such as "Job Ended"."""
+    return f"Job {what.capitalize()}"
 
 
 def put(client: EventBridgeClient, bus: str, detail_type: str, detail: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ..jobs.words.errors import NotAsked, Transient
 from ..jobs.words.event import NotTaken
 from .addresses import Resolve, resolve
-from .event_bus import put
+from .event_bus import job_detail_type, put
 from .secret import tenant_key
 from .webhook import Webhook
 
@@ -36,7 +36,7 @@ class BusListener:
         if self.runtime.now() < self._until:
             raise NotAsked("the bus failed a moment ago")
         try:
-            why = put(self.client, self.bus, f"Job {event.what.capitalize()}", event.detail)
+            why = put(self.client, self.bus, job_detail_type(event.what), event.detail)
         except Transient:
             self._until = self.runtime.now() + REST
             raise

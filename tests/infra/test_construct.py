@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fairlane.cdk import AuthSettings, FairlaneJobs
+from fairlane.cdk import DETAIL_TYPES, AuthSettings, FairlaneJobs
 
 from .synthesis import AUTH, CDK_JSON, OWN_OPERATIONS, PRINCIPALS, Synthesised
 
@@ -15,7 +15,9 @@ from .synthesis import AUTH, CDK_JSON, OWN_OPERATIONS, PRINCIPALS, Synthesised
 # fairlane comes first: it names the Node that runs the CDK's engine.
 import aws_cdk as cdk
 from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sqs as sqs
 from aws_cdk.assertions import Template
 
 AUTH_SETTINGS = AuthSettings.model_validate(AUTH)
@@ -109,6 +111,34 @@ def test_the_context_goes_over_what_the_app_names() -> None:
     assert jobs.settings.stack_name == "Shop"
     with pytest.raises(ValueError, match="has a FairlaneJobs already"):
         FairlaneJobs(stack, "More", auth=AUTH_SETTINGS, profile="dev")
+
+
+@pytest.mark.parametrize("bus", ["ours", "arn:aws:events:eu-west-1:123456789012:event-bus/ours"])
+def test_events_are_handed_out_as_rules(bus: str) -> None:
+    stack = stack_of(effects={"event_bus": bus})
+    jobs = FairlaneJobs(stack, "Jobs", auth=AUTH_SETTINGS, profile="dev")
+    queue = sqs.Queue(stack, "Ended")
+    jobs.on_event("OfEnds", "Job Ended", target=targets.SqsQueue(queue))
+    jobs.on_event("OfAll")
+    with pytest.raises(ValueError, match="no events are called 'Job Exploded'; there are 'Records"):
+        jobs.on_event("OfNone", "Job Exploded")
+    rules = Synthesised(Template.from_stack(stack).to_json()).of("Events::Rule")
+    found = {
+        len(rule["EventPattern"]["detail-type"]): rule
+        for rule in rules.values()
+        if "EventPattern" in rule
+    }
+    ends, every = found[1], found[len(DETAIL_TYPES)]
+    assert ends["EventPattern"] == {"source": ["fairlane"], "detail-type": ["Job Ended"]}
+    assert ends["EventBusName"] == "ours"
+    assert len(ends["Targets"]) == 1
+    assert "Records Changed" in every["EventPattern"]["detail-type"]
+
+
+def test_without_a_bus_there_are_no_events() -> None:
+    jobs = FairlaneJobs(stack_of(), "Jobs", auth=AUTH_SETTINGS, profile="dev")
+    with pytest.raises(ValueError, match=r"set effects\.event_bus"):
+        jobs.on_event("OfAll")
 
 
 def test_roles_are_granted_nothing_where_callers_have_tokens() -> None:
