@@ -68,6 +68,7 @@ def _request() -> list[tuple[str, str]]:
         "text in a condition": _bytes(limits.MAX_FILTER_TEXT_BYTES),
         "uploaded file": _bytes(Limits().max_upload_bytes),
         "uploaded file, decompressed": _bytes(Limits().max_expanded_bytes),
+        "lookup table, decompressed": _bytes(Limits().max_table_bytes),
         "line of an uploaded file": _bytes(limits.MAX_LINE_BYTES),
         "Idempotency-Key": _bytes(create_job.MAX_KEY_BYTES),
         "errors named in a problem": f"{request.MAX_ERRORS:,}",
@@ -124,7 +125,11 @@ def _kept() -> list[tuple[str, str, str]]:
             _days(timing.history),
             "`timing.history`",
         ),
-        ("lists of ids", _days(DEFAULTS["payload_days"].default * DAY // SECOND), "`payload_days`"),
+        (
+            "lists of ids, lookup tables",
+            _days(DEFAULTS["payload_days"].default * DAY // SECOND),
+            "`payload_days`",
+        ),
         (
             "uploaded files",
             _days(DEFAULTS["upload_days"].default * DAY // SECOND),
