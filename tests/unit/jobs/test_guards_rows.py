@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from handlers.jobs.effects.rows import claim_effect, record_done, record_run, replay_effect
-from handlers.jobs.effects.run import effect_of_item, effect_row
 from handlers.jobs.effects.sink_pause import PausingSink
 from handlers.jobs.events.delivery import EventDelivery, replay_event
 from handlers.jobs.events.rows import event_of
@@ -18,7 +17,7 @@ from handlers.jobs.storage import control_table
 from handlers.jobs.storage.rates import take_grant
 from handlers.jobs.storage.shards import recording_shards
 from handlers.jobs.transitions.shares import charge_share, share_key
-from handlers.jobs.words.effect import Delivered, Effect, EffectRun
+from handlers.jobs.words.effect import Delivered, EffectRun
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.event import ADDRESS, NotTaken
 from handlers.jobs.words.job import Lane
@@ -28,6 +27,7 @@ from handlers.jobs.words.writes import Found, Index, Key, Put, Update
 from handlers.testing.lane_queue import MemoryLaneQueue
 from handlers.testing.runtime import START
 from handlers.testing.world import memory_world
+from tests.support.effect_rows import claimed, with_effect
 from tests.support.guards import (
     GONE,
     Asked,
@@ -42,7 +42,7 @@ from tests.support.guards import (
     refuse,
     sends,
 )
-from tests.support.jobs import begin, fill, new_job
+from tests.support.jobs import fill, new_job
 from tests.support.listeners import HOOK, Ear
 from tests.support.listeners import new_job as told_job
 from tests.support.listeners import world_of as told_world
@@ -64,29 +64,9 @@ TOLD: Final = "EVENT#created#event_bus"
 DONE: Final = EffectRun(todo={}, refused=())
 FAILED: Final = EffectRun(todo={"index": None}, refused=(("index", "r0000", "no"),), error="down")
 PUT_OFF: Final = EffectRun(todo={"index": None}, refused=(), put_off=True)
-OPEN: Final[Item] = {"effects_open": 2}
 
 
 # --- effects ----------------------------------------------------------------------------------
-
-
-def with_effect(job: Item = OPEN, **row: Any) -> tuple[MemoryWorld, Effect]:
-    """A running job with an effect row. job, row: attributes of the two items."""
-    world = memory_world()
-    made = begin(world, new_job(world, fill(world, 3)))
-    effect = Effect(made.id, 0, made.tenant, made.operation, "small", {"r0000": 2}, {"index": None})
-    put = effect_row(world, effect)
-    world.store.transact("load", [replace(put, item={**put.item, **row})])
-    world.store.transact("load", [Update(control_table.job_key(made.id), set=job)])
-    return world, effect
-
-
-def claimed(job: Item = OPEN, **row: Any) -> tuple[MemoryWorld, Effect]:
-    """The same, claimed by a run of recovery."""
-    world, effect = with_effect(job, **row)
-    key = control_table.effect_key(effect.job_id, 0)
-    item = world.store.get(key) or {}
-    return world, claim_effect(world, effect_of_item(item), int(str(item[DUE])))
 
 
 def claim_of_effect() -> Setup:

@@ -142,6 +142,7 @@ def test_a_full_queue_is_waited_for() -> None:
     add(runner, *range(MAX_WAITING))
     assert world.runtime.now() == WORLD.runtime.now()
     add(runner, MAX_WAITING)
+    assert world.runtime.now() > WORLD.runtime.now()
     runner.stop(drain=True)
     assert index.got == [*range(MAX_WAITING + 1)]
 
@@ -177,6 +178,7 @@ def test_nothing_is_run_until_a_failed_sink_may_be_back(
     add(runner, 1)
     runner.stop(drain=True)
     assert index.got == ([] if early else [1])
+    assert "effect_crashed" not in world.telemetry.actions()
 
 
 def test_done_effects_are_recorded_before_recovery_would_run_them() -> None:

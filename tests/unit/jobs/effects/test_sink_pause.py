@@ -17,6 +17,7 @@ from tests.support.jobs import now
 from tests.support.sinks import OPERATION, run_job
 
 if TYPE_CHECKING:
+    from handlers.jobs.words.writes import Item, Key
     from handlers.testing.world import MemoryWorld
 
 ASKED: Final = 20_000
@@ -117,3 +118,34 @@ def test_a_job_ends_and_no_try_of_its_effects_is_counted() -> None:
     assert (ended.state, ended.effects_done, ended.effects_parked) == (State.SUCCEEDED, 8, 0)
     during = [at for at in busy.calls if start < at < start + ASKED]
     assert during == []
+
+
+def test_the_row_is_read_once_a_second_and_not_during_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, busy = busy_for(1, asked_ms=10 * LOOK_EVERY)
+    sink = PausingSink(world, "index", busy)
+    reads: list[int] = []
+    began, get = world.runtime.now(), world.store.get
+
+    def watched(key: Key) -> Item | None:
+        reads.append(world.runtime.now() - began)
+        return get(key)
+
+    monkeypatch.setattr(world.store, "get", watched)
+    with pytest.raises(Transient, match="429"):
+        sink.deliver(BATCH)
+    for _ in range(4):
+        world.runtime.sleep(2 * LOOK_EVERY)
+        with pytest.raises(NotAsked):
+            sink.deliver(BATCH)
+    assert reads == [0]
+    world.runtime.sleep(2 * LOOK_EVERY)
+    for _ in range(2):
+        sink.deliver(BATCH)
+        world.runtime.sleep(LOOK_EVERY - 1)
+    world.runtime.sleep(2 - LOOK_EVERY)
+    assert reads == [0, 10 * LOOK_EVERY]
+    world.runtime.sleep(LOOK_EVERY)
+    sink.deliver(BATCH)
+    assert len(reads) == 3

@@ -11,18 +11,18 @@ import pytest
 
 from handlers.effects.listeners import BusListener
 from handlers.jobs.events.delivery import EventDelivery
-from handlers.jobs.events.rows import event_of
+from handlers.jobs.events.rows import _row, event_of, row_key
 from handlers.jobs.storage.transaction import Rejected
 from handlers.jobs.transitions.quotas import set_slots
-from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.errors import NotAsked, Transient
 from handlers.jobs.words.event import ADDRESS, EVENT_BUS, JobEvent, NotTaken
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.metrics import Metric
 from handlers.jobs.words.timing import ms
-from handlers.jobs.words.writes import Found
+from handlers.jobs.words.writes import Found, Update
 from tests.support.jobs import TENANT, run_next
-from tests.support.listeners import HOOK, Bus, Ear, failed, new_job, recover, rows, world_of
+from tests.support.listeners import HOOK, Bus, Ear, event, failed, new_job, recover, rows, world_of
 
 if TYPE_CHECKING:
     from handlers.testing.world import MemoryWorld
@@ -172,3 +172,40 @@ def test_a_silent_tenant_is_waited_for_once_in_a_run() -> None:
     address.fails = None
     recover(world, address, seconds=1000)
     assert len(address.heard) == 5
+
+
+def test_a_silent_address_does_not_hold_up_the_bus_nor_the_bus_the_address() -> None:
+    """Of one tenant, in one run."""
+    down = Transient("down")
+    for fails, hears in ((ADDRESS, EVENT_BUS), (EVENT_BUS, ADDRESS)):
+        ears = {name: Ear(fails=down if name == fails else None) for name in (ADDRESS, EVENT_BUS)}
+        delivery = EventDelivery(replace(world_of(), listeners=ears))
+        deliver(delivery, fails)
+        assert deliver(delivery, hears)
+        assert ears[hears].asked == 1
+
+
+def deliver(delivery: EventDelivery, listener: str) -> bool:
+    made = event(listener=listener, to=HOOK)
+    store = delivery.world.store
+    store.transact("load", [_row(delivery.world, made)])
+    item = store.get(row_key(made))
+    assert item is not None
+    return delivery.deliver(Found(row_key(made), item))
+
+
+def test_what_was_not_asked_is_put_off_by_the_run_that_claimed_it_alone() -> None:
+    @dataclass
+    class Meanwhile:
+        """Another run takes the row while the bus has yet to be asked."""
+
+        def deliver_event(self, event: JobEvent) -> None:
+            other = Update(row_key(event), add={"tries": 1})
+            world.store.transact("other", [other])
+            raise NotAsked("left alone")
+
+    world = world_of(bus=Meanwhile())
+    with pytest.raises(Rejected):
+        deliver(EventDelivery(world), EVENT_BUS)
+    [row] = rows(world)
+    assert (row["tries"], "put_off" in row) == (2, False)

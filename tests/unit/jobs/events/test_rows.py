@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from handlers.jobs.events.rows import row_key
+from handlers.jobs.events.rows import EVENT_ROLE, _row, publish_now, row_key
 from handlers.jobs.execution.decisions import apply_decision
 from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control
 from handlers.jobs.storage import control_table
 from handlers.jobs.storage.control_table import read_job
+from handlers.jobs.storage.transaction import Transaction
 from handlers.jobs.words.errors import Transient
-from handlers.jobs.words.event import EVENT_BUS, EventType, NotTaken
+from handlers.jobs.words.event import ADDRESS, EVENT_BUS, EventType, NotTaken
 from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
@@ -133,3 +135,23 @@ def test_a_job_runs_and_ends_whatever_the_bus_does(error: Exception) -> None:
 def test_rows_of_one_job_lie_beside_it() -> None:
     assert row_key(event()) == control_table.event_key("j", 7, "ended", EVENT_BUS)
     assert row_key(event()).pk == control_table.job_key("j").pk
+
+
+@pytest.mark.parametrize(
+    ("deployed", "listener", "heard"),
+    [
+        (EVENT_BUS, EVENT_BUS, 1),
+        (ADDRESS, ADDRESS, 0),
+        (ADDRESS, EVENT_BUS, 0),
+    ],
+)
+def test_only_the_bus_is_told_at_once_and_only_where_there_is_one(
+    deployed: str, listener: str, heard: int
+) -> None:
+    ear = Ear()
+    world = replace(world_of(), listeners={deployed: ear})
+    made = _row(world, event(listener=listener))
+    world.store.transact("load", [made])
+    publish_now(world, Transaction("told", {EVENT_ROLE + listener: made}))
+    assert (ear.asked, len(rows(world))) == (heard, 1 - heard)
+    assert "event_crashed" not in world.telemetry.actions()

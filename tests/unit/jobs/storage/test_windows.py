@@ -94,3 +94,15 @@ def test_c106_a_table_that_is_away_refuses_nobody(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(world.store, "transact", away)
     assert RequestRate(world, 1).wait_ms(TENANT) is None
+
+
+@pytest.mark.parametrize(("chance", "counted"), [(1 / SAMPLE - 0.001, True), (1 / SAMPLE, False)])
+def test_c106_one_request_in_eight_is_counted(
+    chance: float,
+    counted: bool,  # noqa: FBT001  a parameter of the test
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = memory_world()
+    monkeypatch.setattr(world.runtime, "random", lambda: chance)
+    assert RequestRate(world, 10_000).wait_ms(TENANT) is None
+    assert bool(world.store.snapshot()) is counted
