@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict
@@ -42,10 +42,12 @@ class Older(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     by: int = 1
+    way: Literal["up"] = "up"
 
 
 class Newer(Older):
     twice: bool = False
+    way: Literal["up", "down"] = "up"  # type: ignore[assignment]  # a word more than before
 
 
 def bump(fields: Fields, parameters: BaseModel) -> Outcome:
@@ -62,6 +64,7 @@ OLDER: Final = {"bump": operation("bump", Older)}
 KINDS: Final = {
     "operation": EndReason.UNKNOWN_OPERATION,
     "parameter": EndReason.BAD_PARAMETERS,
+    "value": EndReason.BAD_PARAMETERS,
     "query": EndReason.BAD_QUERY,
     "waiting_reason": EndReason.UNDECODABLE,
     "paced_by": EndReason.UNDECODABLE,
@@ -70,6 +73,8 @@ KINDS: Final = {
     "state": EndReason.UNDECODABLE,
 }
 """What an older worker does not know, and as what the job fails in the end."""
+IN_THE_REQUEST: Final = {"operation", "parameter", "value"}
+"""These are unknown by the request itself."""
 
 
 class Site:
@@ -85,6 +90,8 @@ class Site:
             body["operation"] = "new"
         if kind == "parameter":
             body["params"] = {"twice": True}
+        if kind == "value":
+            body["params"] = {"way": "down"}
         created = submit(self.newer, TENANT, accept(parse(json.dumps(body)), NEWER, max_ids=100))
         assert isinstance(created, Created)
         self.job = created.job
@@ -94,7 +101,7 @@ class Site:
         """What newer code has written: a word, or a filter, that this code does not know."""
         if self.kind == "query":
             self._set(query='{"all":[{"field":"n","op":"sounds_like","value":"x"}]}')
-        elif self.kind not in {"operation", "parameter"}:
+        elif self.kind not in IN_THE_REQUEST:
             self._set(**{self.kind: "a word of a newer version"})
 
     def made_known(self) -> None:
@@ -102,7 +109,7 @@ class Site:
         known: dict[str, Any] = {"lane": self.job.lane.value, "state": self.job.state.value}
         if self.kind in known:
             self._set(**{self.kind: known[self.kind]})
-        elif self.kind not in {"operation", "parameter"}:
+        elif self.kind not in IN_THE_REQUEST:
             self._set(self.kind)
 
     def _set(self, *gone: str, **to: Any) -> None:

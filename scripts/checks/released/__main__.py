@@ -1,0 +1,39 @@
+"""``python -m scripts.checks.released``: write what the last release writes and reads again.
+
+The file does not change unless the release or the list of moments does.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from . import moments
+from .source import ROOT, VERSION, NoHistory, unpack
+
+FILE = ROOT / "tests" / "released" / f"{VERSION}.json"
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            release = unpack(Path(folder))
+        except NoHistory as error:
+            sys.exit(str(error))
+        # Run as a file, beside nothing of this version: its folder is no package there.
+        program = release / "moments_of_this_version.py"
+        program.write_bytes(Path(moments.__file__).read_bytes())
+        made = subprocess.run(  # noqa: S603  our own file
+            [sys.executable, str(program)],
+            env={**os.environ, "PYTHONPATH": str(release)},
+            cwd=release,
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+    FILE.write_bytes(made.stdout)
+
+
+main()
