@@ -12,6 +12,7 @@ from handlers.jobs.execution.decisions import apply_decision
 from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control, submit
+from handlers.jobs.lifecycle.admission import admit_held, admit_if_free
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.submit import Created
 from handlers.jobs.storage import control_table
@@ -19,7 +20,7 @@ from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import ms
-from handlers.jobs.words.writes import Update
+from handlers.jobs.words.writes import Delete, Found, Page, Update
 from handlers.testing.world import SHORT, MemoryWorld, memory_world
 from tests.support.jobs import TENANT, begin, fill, new_job, now, run_next
 from tests.support.process import lose, nth, process
@@ -284,3 +285,46 @@ def test_jobs_over_the_tenants_limit_are_held_and_admitted_in_order() -> None:
         run_next(world, Lane.SMALL)
         assert now(world, job).state is State.SUCCEEDED
     assert world.store.get(control_table.slots_key(TENANT, Lane.SMALL)) is not None
+
+
+# --- an index that lags -----------------------------------------------------------------------
+
+
+def listed(world: MemoryWorld, monkeypatch: pytest.MonkeyPatch, *jobs: Job) -> None:
+    """The index lists these as held, and no others."""
+    found = tuple(Found(control_table.job_key(job.id), {"id": job.id}) for job in jobs)
+    monkeypatch.setattr(world.store, "query", lambda *_, **__: Page(found))
+
+
+def test_a_job_that_is_held_no_longer_or_gone_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, store = process(world_of(ONE))
+    first, held = made(world, "first"), made(world, "held")
+    gone = held.model_copy(update={"id": "gone"})
+    listed(world, monkeypatch, first, gone)
+    assert admit_held(world, TENANT, Lane.SMALL) == 0
+    world.store.transact("free", [Delete(control_table.slots_key(TENANT, Lane.SMALL))])
+    listed(world, monkeypatch, first, gone, held)
+    assert admit_held(world, TENANT, Lane.SMALL) == 1
+    assert store.times("admit") == 1
+
+
+def test_a_job_that_was_just_held_needs_no_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = world_of(ONE)
+    first, held = made(world, "first"), made(world, "held")
+    with monkeypatch.context() as lags:
+        listed(world, lags)
+        control.cancel(world, TENANT, first.id)
+        assert now(world, held).held
+        admit_if_free(world, held)
+    assert not now(world, held).held
+
+
+def test_no_slot_is_asked_for_while_none_is_free() -> None:
+    world, store = process(world_of(ONE))
+    asked: list[str] = []
+    store.before = asked.append
+    made(world, "first")
+    assert now(world, made(world, "held")).held
+    assert "admit" not in asked

@@ -6,7 +6,7 @@ import pytest
 
 from handlers.jobs.execution.decisions import DeleteMessage
 from handlers.jobs.lifecycle import control, submit
-from handlers.jobs.lifecycle.cleanup import release_if_held
+from handlers.jobs.lifecycle.cleanup import clean_up, release_if_held
 from handlers.jobs.lifecycle.finish import end_job
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.storage import control_table
@@ -51,3 +51,32 @@ def test_an_ended_job_that_cannot_be_decoded_leaves_no_id_list(
     assert item["cleanup"] is False
     assert not set(control_table.NOT_DUE) & item.keys()
     assert world.payloads.names() == frozenset()
+
+
+def test_a_job_without_a_stored_list_deletes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = memory_world()
+    job = new_job(world, fill(world, 3)).model_copy(update={"cleanup": True})
+    deleted: list[str] = []
+    monkeypatch.setattr(world.payloads, "delete", deleted.append)
+    clean_up(world, job)
+    clean_up(world, job.model_copy(update={"payload": "list"}))
+    clean_up(world, job.model_copy(update={"payload": "kept", "cleanup": False}))
+    assert deleted == ["list"]
+
+
+@pytest.mark.parametrize(
+    ("change", "freed"), [({}, True), ({"job_id": "other"}, False), ({"fence": 1}, False)]
+)
+def test_a_subject_is_freed_by_its_holder_under_its_fence_alone(
+    change: dict[str, int | str], *, freed: bool
+) -> None:
+    world = memory_world()
+    job = new_job(world, fill(world, 3))
+    key = control_table.lease_key(TENANT, job.subject)
+    if change:
+        world.store.transact("change", [Update(key, set=change)])
+    release_if_held(world, job)
+    lease = read_lease(world, job)
+    assert lease is not None
+    assert (lease.job_id is None) is freed
+    assert "release_overtaken" not in world.telemetry.actions()

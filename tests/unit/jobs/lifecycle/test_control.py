@@ -9,15 +9,16 @@ import pytest
 from handlers.jobs.lifecycle import control
 from handlers.jobs.lifecycle.control import Answer, NoSuchJob, NotPossible, Unchanged
 from handlers.jobs.lifecycle.retry_failed import retry_failed
-from handlers.jobs.lifecycle.submit import Busy, Created
+from handlers.jobs.lifecycle.submit import Busy, Created, TooMany
 from handlers.jobs.storage import control_table
 from handlers.jobs.transitions.attempt import begin_attempt
 from handlers.jobs.transitions.pause import pause_transaction
+from handlers.jobs.transitions.quotas import set_most_active
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.job import EndReason, Job, Lane, Traversal, Waiting
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
-from handlers.jobs.words.writes import Update
+from handlers.jobs.words.writes import Delete, Update
 from handlers.testing.world import MemoryWorld, memory_world
 from tests.support.jobs import TENANT, create, fill, new_job, now, prices, receive, run_next, use_up
 from tests.support.process import lose, nth, process
@@ -339,3 +340,62 @@ def test_c83_a_retry_that_would_do_nothing_is_refused_and_names_the_way_out(
     again = retry_failed(world, TENANT, job.id, lambda: False)
     assert isinstance(again, Job)
     assert (again.total, again.retry_of) == (3, job.id)
+
+
+# --- a retry ----------------------------------------------------------------------------------
+
+
+def changed(world: MemoryWorld, job: Job, **attributes: object) -> None:
+    update = Update(control_table.job_key(job.id), set=attributes)  # type: ignore[arg-type]  # values of items
+    world.store.transact("change", [update])
+
+
+def test_a_job_whose_failed_records_are_tried_by_another_is_not_retried() -> None:
+    world = memory_world()
+    job = job_in(world, F)
+    changed(world, job, retried_by="other")
+    answer = control.retry(world, TENANT, job.id)
+    assert isinstance(answer, NotPossible)
+    assert "job other" in answer.why
+
+
+def test_a_job_whose_lease_is_gone_is_not_retried() -> None:
+    world = memory_world()
+    job = job_in(world, F)
+    world.store.transact("gone", [Delete(control_table.lease_key(TENANT, job.subject))])
+    answer = control.retry(world, TENANT, job.id)
+    assert isinstance(answer, NotPossible)
+    assert "lease" in answer.why
+
+
+def test_a_job_that_failed_after_its_last_record_is_retried_if_it_would_succeed() -> None:
+    world = memory_world()
+    job = job_in(world, F)
+    changed(world, job, position=3, succeeded=3)
+    assert isinstance(control.retry(world, TENANT, job.id), Job)
+    other = memory_world()
+    job = job_in(other, F)
+    changed(other, job, position=3, failed=3, tolerated_failure_percent=0)
+    assert isinstance(control.retry(other, TENANT, job.id), NotPossible)
+
+
+def test_a_job_without_a_slot_that_meets_the_limit_of_active_jobs_is_refused() -> None:
+    world = memory_world(limits=Limits(tenant_slots_small=1))
+    job = job_in(world, F)
+    new_job(world, ["r0000"], subject="other")
+    here, store = process(world)
+    store.before = nth(2, "requeue", lambda: set_most_active(world, TENANT, 0))
+    assert isinstance(control.retry(here, TENANT, job.id), TooMany)
+    assert now(world, job).state is F
+
+
+def test_a_job_without_a_slot_that_moves_meanwhile_is_asked_again() -> None:
+    world = memory_world(limits=Limits(tenant_slots_small=1))
+    job = job_in(world, F)
+    new_job(world, ["r0000"], subject="other")
+    here, store = process(world)
+    store.before = nth(2, "requeue", lambda: changed(world, job, attempt=9))
+    answer = control.retry(here, TENANT, job.id)
+    assert isinstance(answer, Job)
+    assert answer.held
+    assert now(world, job) == answer

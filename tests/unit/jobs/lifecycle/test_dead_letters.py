@@ -14,6 +14,7 @@ from handlers.jobs.lifecycle.dead_letters import (
     FAILS_AGAIN,
     NOT_AGAIN,
     Fate,
+    _fails_again,
     read_letter,
     redrive,
 )
@@ -272,3 +273,43 @@ def test_c118_every_end_is_judged() -> None:
         EndReason.TOO_MANY_FAILED,
     }
     assert set(EndReason) == FAILS_AGAIN | NOT_AGAIN | may_succeed
+
+
+@pytest.mark.parametrize("reason", sorted(NOT_AGAIN))
+def test_a_job_that_another_followed_is_refused_even_when_forced(reason: EndReason) -> None:
+    world = memory_world()
+    failed(world, reason)
+    refused = redrive_one(world, force=True)
+    assert (refused.fate, refused.why) == (Fate.REFUSED, f"the job was {reason}")
+
+
+def test_c118_why_a_job_would_fail_again_is_said_in_its_own_words_or_others() -> None:
+    job = new_job(memory_world())
+    told = {
+        message: _fails_again(
+            job.model_copy(
+                update={
+                    "state": State.FAILED,
+                    "total": 9,
+                    "failed": 2,
+                    "tolerated_failure_percent": 0,
+                    "message": message,
+                }
+            )
+        )
+        for message in ("its own words", "")
+    }
+    assert told["its own words"] == "its own words"
+    assert told[""] == "2 of its records failed, more than it tolerates"
+    ended = job.model_copy(update={"state": State.FAILED, "end_reason": EndReason.BAD_UPLOAD})
+    assert _fails_again(ended) == "it ended as bad_upload"
+
+
+def test_a_held_job_is_sent_no_message() -> None:
+    world = memory_world()
+    job = new_job(world)
+    die(world)
+    waits = Update(control_table.job_key(job.id), set={"waiting_reason": "tenant_limit"})
+    world.store.transact("held", [waits])
+    assert redrive_one(world).fate is Fate.DROPPED
+    assert not world.queues[DEAD].snapshot()

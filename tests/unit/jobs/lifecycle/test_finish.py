@@ -66,3 +66,21 @@ def test_an_ended_jobs_id_list_is_gone() -> None:
     ended = end_job(world, job, Ending(State.CANCELLED))
     assert not ended.cleanup
     assert not world.payloads.names()
+
+
+@pytest.mark.parametrize(
+    ("left", "settles"), [("effects_open", True), ("effects_parked", True), ("effects_done", False)]
+)
+def test_a_job_settles_while_effects_are_open_or_parked(left: str, *, settles: bool) -> None:
+    world = memory_world()
+    ending = ending_of(new_job(world, fill(world, 1)).model_copy(update={left: 1}))
+    assert (ending.state is State.SETTLING) is settles
+
+
+@pytest.mark.parametrize("reason", [EndReason.ATTEMPTS_EXHAUSTED, EndReason.BAD_QUERY, None])
+def test_a_job_without_attempts_left_is_counted_for_the_alarm(reason: EndReason | None) -> None:
+    world = memory_world()
+    end_job(world, begin(world, new_job(world, fill(world, 1))), Ending(State.FAILED, reason))
+    assert world.telemetry.total(Metric.ATTEMPTS_EXHAUSTED) == (
+        1 if reason is EndReason.ATTEMPTS_EXHAUSTED else 0
+    )
