@@ -18,11 +18,11 @@ from handlers.jobs.words.upload import Format, UploadForm
 def tables_of(files: Sequence[str], columns: Sequence[str]) -> dict[str, Table]:
     """The table of each parameter. files, columns: ``name=value``. Raises typer.BadParameter,
     CommandError."""
-    keys = _named("--column", columns)
+    keys = _named("--key", columns)
     given = _named("--table", files)
     if odd := sorted(set(given) ^ set(keys)):
         raise typer.BadParameter(
-            f"{odd[0]!r} has only one of --table and --column: name a file and the key of its rows"
+            f"{odd[0]!r} has only one of --table and --key: name a file and the column of its keys"
         )
     return {name: _table(Path(file), keys[name]) for name, file in given.items()}
 

@@ -71,12 +71,15 @@ def try_(
         list[str] | None,
         typer.Option(
             "--table",
-            help="name=FILE: a lookup table, .jsonl or .csv (then of texts); repeat it.",
+            metavar="NAME=FILE",
+            help="A parameter that is a lookup table: a .jsonl or .csv, also .gz; repeat it.",
         ),
     ] = None,
-    column: Annotated[
+    key: Annotated[
         list[str] | None,
-        typer.Option("--column", help="name=COLUMN: the key of that table's rows; repeat it."),
+        typer.Option(
+            "--key", metavar="NAME=COLUMN", help="The column of that table's file with the keys."
+        ),
     ] = None,
     records: Annotated[
         Path | None,
@@ -98,7 +101,7 @@ def try_(
     if not given:
         raise typer.BadParameter("name records with --records FILE or --record JSON")
     parameters = dict(_parameter(text) for text in param or [])
-    parameters |= tables_of(table or [], column or [])
+    parameters |= tables_of(table or [], key or [])
     tried = [_tried(known[name], fields, parameters) for fields in _records(given)]
     if as_json:
         print(exact_json({"records": [_shown(each) for each in tried]}))

@@ -52,7 +52,9 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Api:
         seen: dict[str, Any] = {"valid": True, "count": None, "duplicates": 0, "sample": []}
         return JobPreview.model_validate({"lane": "bulk", "count_is_exact": False, **seen})
 
-    def upload(_: Client, path: Path, new: NewUpload, *, sent: Callable[[int], None]) -> str:
+    def upload(
+        _: Client, path: Path, new: NewUpload, *, sent: Callable[[int], None] = lambda _: None
+    ) -> str:
         api.files.append((new, path.read_bytes()))
         sent(path.stat().st_size)
         return UPLOAD
@@ -310,3 +312,44 @@ def test_a_file_with_a_line_that_is_no_id_is_not_sent(
     assert "--ids-file" in words(result)
     assert said in words(result)
     assert (api.files, api.jobs) == ([], [])
+
+
+# --- lookup tables ----------------------------------------------------------------------------
+
+
+def test_a_lookup_table_is_uploaded_and_named(api: Api, tmp_path: Path) -> None:
+    plain, packed = tmp_path / "rates.csv", tmp_path / "names.jsonl.gz"
+    plain.write_bytes(b"currency,rate\nEUR,1\n")
+    packed.write_bytes(gzip.compress(b'{"id": "a"}\n'))
+    files = ("--table", f"rates={plain}", "--table", f"names={packed}")
+    keys = ("--key", "rates=currency", "--key", "names=id")
+    result = invoke(*BASE, "--id", "1", "--param", "add=1", *files, *keys)
+    assert result.exit_code == 0, result.output
+    [job] = api.jobs
+    named = {"upload_id": UPLOAD}
+    assert job.params == {"add": 1, "rates": named, "names": named}
+    assert [form for form, _ in api.files] == [
+        NewUpload(format="csv", column="currency", gzip=False),
+        NewUpload(format="jsonl", column="id", gzip=True),
+    ]
+    assert f'--param \'rates={{"upload_id": "{UPLOAD}"}}\'' in words(result)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (("--table", "rates=rates.csv"), "only one of --table and --key"),
+        (("--key", "rates=k"), "only one of --table and --key"),
+        (("--table", "rates=rates.txt", "--key", "rates=k"), "a table is one of"),
+        (("--table", "rates=none.csv", "--key", "rates=k"), "no such file"),
+        (("--table", "rates", "--key", "rates=k"), "is not NAME=VALUE"),
+    ],
+)
+def test_a_table_that_cannot_be_sent_is_refused_before_anything_is(
+    api: Api, given: tuple[str, ...], why: str
+) -> None:
+    result = invoke(*BASE, "--id", "1", *given)
+    assert result.exit_code == 2
+    assert why in words(result)
+    assert not api.files
+    assert not api.jobs

@@ -26,6 +26,7 @@ STACK: Final = ("--stack", "Fairlane")
 JOB: Final = "0" * 32
 WAITING: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
     ("audit",): STACK,
+    ("aws-check",): (*STACK, "--token", "t"),
     ("bench",): (),
     ("demo",): (),
     ("dispatches", "list"): STACK,

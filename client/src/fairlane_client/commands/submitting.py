@@ -10,6 +10,7 @@ import typer
 from ..requests import NewJob
 from ..words import OnConflict
 from .calling import AsJson, Name, Tenant, Token, Url, calling, header
+from .lookup import forms, with_tables
 from .output import say
 from .pairs import json_object, labels, parameters
 from .selecting import selected, submitted
@@ -32,6 +33,20 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
         typer.Option("--param", metavar="NAME=VALUE", help="A parameter; its value is JSON."),
     ] = None,
     params: Annotated[str | None, typer.Option(help="All parameters, as a JSON object.")] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--table",
+            metavar="NAME=FILE",
+            help="A parameter that is a lookup table: a .jsonl or .csv, also .gz, to upload.",
+        ),
+    ] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--key", metavar="NAME=COLUMN", help="The column of that table's file with the keys."
+        ),
+    ] = None,
     ids: Annotated[
         list[str] | None, typer.Option("--id", help="The id of a record; repeat it for several.")
     ] = None,
@@ -113,6 +128,7 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
     as_json: AsJson = False,
 ) -> None:
     """Create a job."""
+    tables = forms(table or [], key or [])
     job = NewJob(
         operation=operation,
         subject=subject,
@@ -129,6 +145,7 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
         calling(url, token, tenant, name, as_json=as_json) as client,
         selected(ids_file, column, ids or []) as records,
     ):
+        job = with_tables(client, job, tables)
         if validate_only:
             show_preview(submitted(client, job, records, client.preview), as_json=as_json)
             return

@@ -122,7 +122,7 @@ def rated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str
 
 
 def test_an_operation_is_tried_with_a_table_from_a_file(rated: tuple[str, ...]) -> None:
-    key = ("--column", "rates=currency")
+    key = ("--key", "rates=currency")
     assert '"rate":"1.10"' in run(*rated, "--table", "rates=rates.csv", *key)
     again = rated[:2] + rated[4:]  # the folder is known by now
     assert '"rate":1.1}' in run(*again, "--table", "rates=rates.jsonl.gz", *key)
