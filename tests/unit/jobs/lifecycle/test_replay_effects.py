@@ -16,10 +16,12 @@ from handlers.jobs.lifecycle.replay_effects import (
     replay_one,
 )
 from handlers.jobs.lifecycle.waiting import wait_now
+from handlers.jobs.storage import control_table
 from handlers.jobs.transitions.pause import note_request
 from handlers.jobs.words.errors import Denied, Refused, Transient
 from handlers.jobs.words.job import HistoryEntry, Job, Verb
 from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Delete
 from handlers.testing.world import memory_world
 from handlers.web.views import effects, job_view
 from tests.support.jobs import TENANT, new_job, now, write
@@ -176,3 +178,24 @@ def test_a_job_without_effects_says_nothing_of_them() -> None:
     _, _, job = parked(4)
     plain = job.model_copy(update={"effects_parked": 0})
     assert effects(plain) is None
+
+
+def test_a_job_whose_effects_are_all_done_has_nothing_to_replay_and_says_so() -> None:
+    index = Index()
+    world = a_world(index)
+    job = run_job(world, 12)
+    assert (job.effects_open, job.effects_done) == (0, 3)
+    assert replay_effects(world, TENANT, job.id) == Unchanged(job)
+
+
+def test_a_job_whose_history_ends_during_a_replay_is_none_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, _, job = parked()
+    replaying._note(world, TENANT, "none", "")
+
+    def ends(*_: object) -> None:
+        world.store.transact("over", [Delete(control_table.job_key(job.id))])
+
+    monkeypatch.setattr(replaying, "_note", ends)
+    assert isinstance(replay_effects(world, TENANT, job.id), NoSuchJob)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import pytest
 
-from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle import control, stop_tenant
 from handlers.jobs.lifecycle.admission import admit_held
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.stop_tenant import Stopped, pause_jobs
@@ -15,10 +16,12 @@ from handlers.jobs.lifecycle.waiting import wait_now
 from handlers.jobs.transitions.quotas import known_tenant, set_most_active, set_slots
 from handlers.jobs.words.job import Lane, Waiting
 from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Found, Key, Page
 from tests.support.jobs import TENANT, begin, now, run_next
 from tests.support.quotas import ask, counts, held, made, world_of
 
 if TYPE_CHECKING:
+    from handlers.jobs.words.writes import Cursor
     from handlers.testing.world import MemoryWorld
 
 
@@ -142,3 +145,35 @@ def test_c119_a_tenant_is_known_by_its_first_job_or_limit(world: MemoryWorld) ->
     made(world, "s0", tenant="other")
     assert known_tenant(world, "other")
     assert not known_tenant(world, "othe")
+
+
+@pytest.mark.parametrize(
+    ("states", "found", "read"),
+    [
+        (["QUEUED", "RUNNING", "QUEUED"], 2, 2),  # as many as are counted
+        (["FAILED", "QUEUED", "SETTLING", "PAUSED"], 2, 4),  # only the active ones count
+        (["QUEUED"], 1, 1),  # the index lags: it ends all the same
+    ],
+)
+def test_c119_jobs_are_listed_until_the_oldest_active_one(
+    world: MemoryWorld,
+    monkeypatch: pytest.MonkeyPatch,
+    states: list[str],
+    found: int,
+    read: int,
+) -> None:
+    for n in range(2):
+        made(world, f"s{n}")
+    cursors: list[Cursor] = [{"n": n} for n in range(len(states))]
+    asked: list[object] = []
+
+    def page(_world: object, _tenant: object, after: Cursor | None) -> Page:
+        number = 0 if after is None else cursors.index(after)
+        asked.append(number)
+        one = Found(Key("JOB#x", "JOB"), {"id": "x", "state": states[number]})
+        more = number + 1 < len(states)
+        return Page((one,), cursors[number + 1] if more else None)
+
+    monkeypatch.setattr(stop_tenant, "_page", page)
+    assert len([*islice(stop_tenant._active(world, TENANT), 10)]) == found
+    assert len(asked) == read
