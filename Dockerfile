@@ -1,6 +1,7 @@
 # The bulk worker. The Lambdas don't use it: their wheels are a layer (infra/bundling.py).
-# bulk_lane.base_image names it by its digest.
-ARG BASE=public.ecr.aws/docker/library/python:3.13-slim
+# By its digest (Python 3.13.16 on Debian 13, of October 2026, for both architectures), so that the
+# same commit builds the same image next month. bulk_lane.base_image names another one.
+ARG BASE=public.ecr.aws/docker/library/python:3.13-slim@sha256:70729b46c69b4f1e97c4822c1af3df53a1476cf5ddc6c087c0c10bc3a5678c2f
 FROM ${BASE}
 
 # Each line of output is a log event of its own, also the last one before a kill.

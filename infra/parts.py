@@ -97,8 +97,9 @@ class BulkLaneSettings(Part):
     zones: int = Field(default=2, ge=1, le=3)
     """Availability zones of that network. One endpoint costs its price in each of them."""
     base_image: str | None = Field(default=None, pattern=r"^[^\s@]+@sha256:[0-9a-f]{64}$")
-    """What the Dockerfile starts from, by its digest, so that a deployment builds the same image
-    next month. None: the tag that the Dockerfile names, as it is on that day."""
+    """What the image is built on, by its digest: a newer one with security fixes, or one of your
+    own. None: the one whose digest the Dockerfile names, so that a deployment builds the same image
+    next month."""
     image_uri: str | None = Field(default=None, min_length=1)
     """A ready image that needs no credentials to pull, for deploying without Docker; or"""
     repository: RepositorySettings | None = None
