@@ -45,6 +45,12 @@ def allow_sending(who: iam.IGrantable, *lanes: Lane) -> None:
     allow(who, ("sqs:SendMessage",), *(lane.queue.queue_arn for lane in lanes))
 
 
+def allow_polling(who: iam.IGrantable, lane: Lane) -> None:
+    """What Lambda's poller does with the function's role, and the visibility that the code sets."""
+    actions = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessageVisibility")
+    allow(who, [f"sqs:{action}" for action in actions], lane.queue.queue_arn)
+
+
 def allow_rows(who: iam.IGrantable, storage: Storage) -> None:
     """Read the rows of one partition: a job's outcomes, or the small lane's dwell."""
     allow(who, ("dynamodb:Query",), storage.control.table_arn)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from aws_cdk import Names
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
 from .acknowledge import acknowledge_payload_objects, acknowledge_serverless
 from .functions import Functions
-from .grants import allow_sending, allow_work
+from .grants import allow_polling, allow_sending, allow_work
 from .lane import Lane
 from .storage import Storage
 
@@ -41,15 +41,15 @@ class SmallLane(Construct):
             memory=lane.memory,
             reserved_concurrency=lane.reserved_concurrency,
         )
-        # Grants receiving, deleting and changing visibility.
-        self._served().add_event_source(
-            sources.SqsEventSource(
-                small.queue,
-                batch_size=lane.batch_size,
-                max_concurrency=lane.maximum_concurrency,
-                report_batch_item_failures=True,
-            )
+        # Not CDK's event source: that one grants what neither the poller nor the code asks for.
+        self._served().add_event_source_mapping(
+            f"SqsEventSource:{Names.node_unique_id(small.queue.node)}",
+            event_source_arn=small.queue.queue_arn,
+            batch_size=lane.batch_size,
+            max_concurrency=lane.maximum_concurrency,
+            report_batch_item_failures=True,
         )
+        allow_polling(self.function, small)
         # The mapping is somewhere below, under the function or its alias.
         acknowledge_serverless(
             self,

@@ -30,18 +30,12 @@ from tests.handlers.deployment import TENANT, Deployment, deployed, job, sqs_rec
 from tests.infra.grants import ROLES, statements
 from tests.infra.synthesis import Synthesised
 from tests.support import aws
-from tests.support.rights import Recorder, Right, given, record
+from tests.support.rights import Recorder, Right, given, grants, record, refused
 
 LOGS: Final = ("logs:CreateLogStream", "logs:PutLogEvents")
 POLLER: Final = {
     (f"sqs:{action}", "small")
-    for action in (
-        "ReceiveMessage",
-        "DeleteMessage",
-        "ChangeMessageVisibility",
-        "GetQueueAttributes",
-        "GetQueueUrl",
-    )
+    for action in ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes")
 }
 AGENT: Final = {"ecs:GetTaskProtection", "ecs:UpdateTaskProtection"}
 """What AWS does with the role on the code's behalf: the function's log; the messages, which
@@ -50,6 +44,7 @@ Lambda's poller takes; the protection of a task, which its agent asks for when
 
 FALLBACK: Final = {("dynamodb:GetItem", "idempotency")}
 """Powertools reads a record when the answer to a refused write came without its item."""
+UNRECORDED: Final = {"SmallLane": POLLER, "Api": FALLBACK}
 
 LIMITS: Final = Limits(small_max_items=200, tenant_slots_small=1, tenant_slots_bulk=1)
 LONG: Final = [f"{n:0250}" for n in range(300)]
@@ -266,8 +261,28 @@ def test_a_role_has_what_its_calls_need(
 def test_a_role_has_nothing_that_no_call_needs(
     stack: Synthesised, needed: Mapping[str, set[Right]], role: str
 ) -> None:
-    others = {"SmallLane": POLLER, "Api": FALLBACK}.get(role, set())
-    assert rights(stack, role) - needed[role] - others == set()
+    assert rights(stack, role) - needed[role] - UNRECORDED.get(role, set()) == set()
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_each_grant_that_is_taken_away_refuses_a_call(
+    stack: Synthesised, needed: Mapping[str, set[Right]], role: str
+) -> None:
+    """Decided as the local AWS does it. A right that two statements give is one too many."""
+    given_now = grants(list(statements(stack, ROLES[role])))
+    of_aws = {
+        (each["Action"], each["Resource"])
+        for each in given_now
+        if each["Action"] in AGENT.union(LOGS)
+    }
+    calls = needed[role] | UNRECORDED.get(role, set()) | of_aws
+    assert refused(given_now, calls) == set()
+    unused = [
+        grant
+        for position, grant in enumerate(given_now)
+        if not refused(given_now[:position] + given_now[position + 1 :], calls)
+    ]
+    assert unused == []
 
 
 def test_a_right_too_few_and_one_too_many_are_seen(stack: Synthesised) -> None:

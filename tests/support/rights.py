@@ -1,13 +1,13 @@
 """Which rights the code's AWS calls need, recorded while it runs, and which ones a role has.
 
 A right is (action, resource). Resources are named by what they are here: ``control``,
-``control/index/due``, ``records``, ``payloads`` (the bucket), ``payloads/*`` (its objects) and
-``small`` (the queue).
+``control/index/due``, ``records``, ``payloads`` (the bucket), ``payloads/*`` (its objects),
+``small`` (the queue) and ``bulk-service``; what is outside by its ARN.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -15,11 +15,19 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 from botocore.signers import RequestSigner, S3PostPresigner
+from ministack.core.iam_evaluator import (  # type: ignore[import-untyped]  # it has no types
+    EvalContext,
+    evaluate,
+    parse_policy_document,
+)
 
 if TYPE_CHECKING:
     import pytest
 
 Right = tuple[str, str]
+
+PLACE: Final = "eu-west-1:123456789012"
+"""Region and account, in ARNs."""
 
 _TRANSACTED: Final = {
     "Put": "PutItem",
@@ -55,7 +63,25 @@ def rights_of(service: str, operation: str, sent: Mapping[str, Any]) -> set[Righ
             return {(f"sqs:{operation.removesuffix('Batch')}", sent["QueueUrl"].rpartition("/")[2])}
         case "S3", _:
             return {(f"s3:{_OBJECTS.get(operation, operation)}", f"{sent['Bucket']}/*")}
-    raise AssertionError(f"the rights of {service}.{operation} are not known here")
+    return {_outside(operation, sent)}
+
+
+def _outside(operation: str, sent: Mapping[str, Any]) -> Right:
+    match operation:
+        case "PutEvents":
+            [entry] = sent["Entries"]
+            return "events:PutEvents", f"arn:aws:events:{PLACE}:event-bus/{entry['EventBusName']}"
+        case "GetParameter":
+            name = sent["Name"].removeprefix("/")
+            return "ssm:GetParameter", f"arn:aws:ssm:{PLACE}:parameter/{name}"
+        case "GetSecretValue":
+            return "secretsmanager:GetSecretValue", sent["SecretId"]
+        case "DescribeServices":
+            [service] = sent["services"]
+            return "ecs:DescribeServices", service
+        case "UpdateService":
+            return "ecs:UpdateService", sent["service"]
+    raise AssertionError(f"the rights of {operation} are not known here")
 
 
 @dataclass
@@ -121,6 +147,47 @@ def given(statements: Sequence[Mapping[str, Any]]) -> set[Right]:
     }
 
 
+def grants(statements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The statements, each with one action on one resource, under its name here."""
+    return [
+        {
+            **statement,
+            "Action": action,
+            "Resource": _named(resource),
+            "Condition": {
+                operator: {key: [*map(_named, _listed(value))] for key, value in asked.items()}
+                for operator, asked in statement.get("Condition", {}).items()
+            },
+        }
+        for statement in statements
+        for action in _listed(statement["Action"])
+        for resource in _listed(statement["Resource"])
+    ]
+
+
+def refused(
+    statements: Sequence[Mapping[str, Any]],
+    needed: Iterable[Right],
+    through: Mapping[str, str] | None = None,
+) -> set[Right]:
+    """What IAM would refuse a role with these ``grants``. through: what conditions look at."""
+    policies = [parse_policy_document({"Statement": list(statements)})]
+
+    def decision(action: str, resource: str) -> str:
+        asked = EvalContext(
+            principal_arn="arn:aws:sts::123456789012:assumed-role/role/session",
+            principal_type="AssumedRole",
+            principal_account="123456789012",
+            action=action,
+            resource_arn=resource,
+            region="eu-west-1",
+            service_context={key.lower(): value for key, value in (through or {}).items()},
+        )
+        return str(evaluate(asked, policies).decision)
+
+    return {right for right in needed if decision(*right) != "Allow"}
+
+
 _NAMES: Final = {
     "StorageControl": "control",
     "StorageRecords": "records",
@@ -128,15 +195,20 @@ _NAMES: Final = {
     "StoragePayloads": "payloads",
     "SmallQueue": "small",
     "BulkQueue": "bulk",
+    "BulkLaneService": "bulk-service",
+    "AWS::Partition": "aws",
+    "AWS::URLSuffix": "amazonaws.com",
+    "AWS::Region": PLACE.partition(":")[0],
+    "AWS::AccountId": PLACE.partition(":")[2],
 }
 
 
 def _named(resource: Any) -> str:
     match resource:
-        case {"Fn::GetAtt": [str(id_), "Arn"]}:
+        case {"Fn::GetAtt": [str(id_), "Arn"]} | {"Ref": str(id_)}:
             return next((name for part, name in _NAMES.items() if id_.startswith(part)), id_)
-        case {"Fn::Join": ["", [dict() as first, str(rest)]]}:
-            return _named(first) + rest
+        case {"Fn::Join": ["", [*parts]]}:
+            return "".join(map(_named, parts))
     return str(resource)
 
 
