@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ from handlers.settings import EffectSettings
 from scripts.local.stack import LocalStack
 from scripts.verify.outside import Receiver, Reply, serving
 from scripts.verify.site import stand_still
+from tests.support.shown import INDEX, Shown, run_by
 
 SMALL: Final = 5
 """Records of a job that a function runs; there is no worker for larger ones, so they wait."""
@@ -186,6 +188,22 @@ def test_drift_is_shown_and_repaired(stack: LocalStack, fairlane: Fairlane) -> N
         ids = [document_id(tenant, id_) for id_ in ("fine", "missing", "stale", "extra")]
         found = engine.mget(body={"ids": ids}, index=index)["docs"]
     assert [doc["found"] and doc["_source"]["version"] for doc in found] == [3, 3, 3, False]
+
+
+@pytest.mark.parametrize("shown", run_by(INDEX), ids=lambda each: each.words)
+def test_a_command_about_the_index_does_what_its_page_says(stack: LocalStack, shown: Shown) -> None:
+    """As it stands there: the stack of the pages is called as this one is."""
+    fairlane = Path(sys.executable).with_name("fairlane")
+    calling = {"FAIRLANE_URL": stack.api.url, "FAIRLANE_TOKEN": stack.issuer.token("acme")}
+    done = subprocess.run(
+        [fairlane, *shlex.split(shown.words)[1:]],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **stack.credentials, **stack.addresses, **calling},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (done.stdout + done.stderr).strip()
 
 
 def test_parked_effects_are_shown_and_run_again(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from fairlane.cdk import DETAIL_TYPES, AuthSettings, FairlaneJobs
+from tests.support.pages import PAGES, blocks
 
 from .synthesis import AUTH, CDK_JSON, OWN_OPERATIONS, PRINCIPALS, Synthesised
 
@@ -147,3 +153,17 @@ def test_roles_are_granted_nothing_where_callers_have_tokens() -> None:
     jobs = FairlaneJobs(stack, "Jobs", auth=AUTH_SETTINGS, profile="dev")
     with pytest.raises(ValueError, match="set principals instead of auth"):
         jobs.grant_submit(role)
+
+
+def test_the_app_of_the_page_is_synthesised(tmp_path: Path) -> None:
+    """docs/construct.md; as the CDK's command does it, without the wheels of the layer."""
+    [source] = blocks(PAGES["docs/construct.md"].read_text(encoding="utf-8"), "python")
+    env = {
+        **os.environ,
+        "OPERATIONS": str(OWN_OPERATIONS),
+        "CDK_OUTDIR": str(tmp_path / "cdk.out"),
+        "CDK_CONTEXT_JSON": json.dumps({"aws:cdk:bundling-stacks": []}),
+    }
+    subprocess.run([sys.executable, "-c", source], cwd=tmp_path, env=env, check=True)
+    template = (tmp_path / "cdk.out" / "Shop.template.json").read_text(encoding="utf-8")
+    assert '"FAIRLANE_OPERATIONS": "own_operations"' in template

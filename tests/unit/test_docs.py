@@ -18,7 +18,7 @@ from handlers.jobs.words.states import EDGES
 from infra.settings import DeploySettings
 from scripts.verify import waf
 from scripts.verify.registry import SCENARIOS
-from tests.support.pages import blocks
+from tests.support.pages import blocks, commands, scripts
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -205,21 +205,17 @@ def test_the_page_names_all_that_operations_may_import() -> None:
     assert set(operations.__all__) - types - sinks <= words
 
 
-def commands(text: str) -> list[str]:
-    """The command lines of all plain blocks, continuation lines joined, without comments."""
-    lines = []
-    for block in blocks(text, ""):
-        for line in block.replace("\\\n", " ").splitlines():
-            command = line.split("#")[0].strip()
-            if command.startswith(("make ", ".venv/bin/fairlane ", "fairlane ")):
-                lines.append(command)
-    return lines
+def checked(text: str) -> list[str]:
+    """The commands that the Makefile and the command tree can be asked for."""
+    beginnings = ("make ", ".venv/bin/fairlane ", "fairlane ")
+    found = [each for script in scripts(text) for each in commands(script)]
+    return [each for each in found if each.startswith(beginnings)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_that_is_shown_exists(page: Path) -> None:
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    for command in commands(page.read_text(encoding="utf-8")):
+    for command in checked(page.read_text(encoding="utf-8")):
         words = command.split()
         if words[0] == "make":
             assert words[1] in targets, command
@@ -249,8 +245,8 @@ def test_the_checks_see_what_is_wrong() -> None:
     page = "\n## Held by tests\n\n| C01 | A | b | `test_a.py` |\n\n## Known\n\n| C70 | x |"
     assert cases_of(page) == {"01": {"test_a.py"}}
     assert edge_rows("| z | QUEUED → SUCCEEDED | magic |") == {("QUEUED", "SUCCEEDED"): "z: magic"}
-    assert commands("```\nmake nothing   # x\n```\n") == ["make nothing"]
-    assert commands("```ts\nx\n```\n\nmake up\n\n```\nmake nothing\n```\n") == ["make nothing"]
+    assert checked("```\nmake nothing   # x\n```\n") == ["make nothing"]
+    assert checked("```ts\nx\n```\n\nmake up\n\n```\nmake nothing\n```\n") == ["make nothing"]
     with pytest.raises(AssertionError):
         assert_fairlane(["jobs", "explode"], "fairlane jobs explode")
     with pytest.raises(AssertionError):

@@ -36,7 +36,12 @@ def taken(chosen: dict[str, Any]) -> DeploySettings:
 
 SHOWN: Final = [
     pytest.param(each, id=f"{page.name}-{number}")
-    for page in [DOCS / "deploy.md", *sorted((DOCS / "how-to").glob("*.md"))]
+    for page in [
+        DOCS / "deploy.md",
+        DOCS / "effects.md",
+        DOCS / "upgrade.md",
+        *sorted((DOCS / "how-to").glob("*.md")),
+    ]
     for number, each in enumerate(shown(page.read_text(encoding="utf-8")))
 ]
 
@@ -48,7 +53,14 @@ def test_a_deployment_takes_the_settings_of_the_page(chosen: dict[str, Any]) -> 
 
 def test_the_pages_about_settings_show_some() -> None:
     pages = {str(each.id).rpartition("-")[0] for each in SHOWN}
-    assert pages >= {"own-vpc.md", "own-table.md", "webhooks.md", "index-in-step.md", "deploy.md"}
+    assert pages >= {
+        "own-vpc.md",
+        "own-table.md",
+        "webhooks.md",
+        "index-in-step.md",
+        "deploy.md",
+        "effects.md",
+    }
 
 
 def test_settings_that_contradict_each_other_are_found() -> None:

@@ -11,6 +11,8 @@ from typing import Final
 
 import pytest
 
+from tests.support.shown import RECIPES
+
 ROOT: Final = Path(__file__).parents[2]
 HERE: Final = "{}.{}".format(*sys.version_info[:2])
 SOURCES: Final = (
@@ -47,6 +49,26 @@ def test_bytecode_is_cached_whatever_the_callers_environment_says(
     shown = make(project, "-f", "Makefile", "-f", "more.mk", "show").stdout
     assert "VIRTUAL_ENV=" in shown
     assert "PYTHONDONTWRITEBYTECODE" not in shown
+
+
+@pytest.mark.parametrize("target", RECIPES)
+def test_a_target_of_the_pages_comes_down_to_its_command(project: Path, target: str) -> None:
+    """``RECIPES`` names the test that runs the command itself."""
+    (project / "requirements" / "cdk").mkdir()
+    for name in (
+        *("requirements/bench.txt", "requirements/docs.txt"),
+        *("requirements/cdk/package.json", "requirements/cdk/package-lock.json"),
+    ):
+        (project / name).touch()
+    command, _ = RECIPES[target]
+    said = make(project, "-n", target, "SEED=7", "RUNS=20000", f"PYTHON={sys.executable}")
+    assert said.returncode == 0, said.stderr
+    assert f".venv-{HERE}/" in said.stdout
+    assert f"bin/{command}" in said.stdout
+
+
+def test_a_target_that_is_not_there_is_seen(project: Path) -> None:
+    assert make(project, "-n", "explode").returncode != 0
 
 
 @pytest.fixture
