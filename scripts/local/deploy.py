@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import time
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
@@ -15,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from .adapt import Template, adapt
 from .errors import LocalError
 from .ministack import ACCOUNT, REGION
+from .packing import packed
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -36,8 +35,6 @@ IDENTITY: Final[Mapping[str, tuple[str, ...]]] = {
     "AWS::ApiGateway::RestApi": (),
 }
 """Types of what holds data or an address, and the properties that make it another one."""
-EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-"""The time stamp of every zipped file, so that the same code is the same archive."""
 
 
 class Clients(Protocol):
@@ -179,7 +176,7 @@ def _upload_assets(s3: S3Client, assembly: Path, artifact: Mapping[str, Any]) ->
                 s3.put_object(
                     Bucket=bucket,
                     Key=_filled_in(destination["objectKey"]),
-                    Body=_packed(assembly / asset["source"]["path"], asset["source"]["packaging"]),
+                    Body=packed(assembly / asset["source"]["path"], asset["source"]["packaging"]),
                 )
     if len(buckets) != 1:
         raise LocalError(f"the app's assets go to {len(buckets)} buckets; expected one")
@@ -194,18 +191,6 @@ def _filled_in(text: str) -> str:
     }.items():
         text = text.replace(f"${{{name}}}", value)
     return text
-
-
-def _packed(path: Path, packaging: str) -> bytes:
-    if packaging == "file":
-        return path.read_bytes()
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(path.rglob("*")):
-            if file.is_file():
-                entry = zipfile.ZipInfo(str(file.relative_to(path)), date_time=EPOCH)
-                archive.writestr(entry, file.read_bytes())
-    return content.getvalue()
 
 
 def _wait(
