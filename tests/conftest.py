@@ -40,7 +40,7 @@ class NetworkUsed(BaseException):
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     groups = groups_of(items)
     for item in items:
-        if group := groups.get(item.path):
+        if item.get_closest_marker("xdist_group") is None and (group := groups.get(item.path)):
             item.add_marker(pytest.mark.xdist_group(group))
     if hasattr(config, "workerinput"):  # in a single process the order is that of the files
         items.sort(key=lambda item: rank(item.path, groups))

@@ -17,7 +17,12 @@ TOGETHER: Final = frozenset({"infra"})
 SHARED: Final = ("stack", "team")
 """Session fixtures of tests/e2e that take long. The files that use one are one group; each other
 file of the folder is one of its own."""
-FIRST: Final = ("stack", "team", "test_bench", "test_verify_protocol", "e2e", "infra")
+ALONE: Final = frozenset({"simulation", "explorer"})
+"""Folders whose tests share nothing and take seconds each: any worker takes any of them."""
+FIRST: Final = (
+    *("stack", "team", "test_bench", "test_verify_protocol", "e2e"),
+    *("infra", "explorer", "simulation", "handlers", "contract"),
+)
 """Groups and folders in the order they are begun in, the longest first, so that no worker is left
 with a long one at the end. Everything else comes after them."""
 
@@ -38,6 +43,8 @@ def groups_of(items: Iterable[pytest.Item]) -> dict[Path, str]:
             groups[path] = folder
         elif folder == "e2e":
             groups[path] = next((name for name in SHARED if name in fixtures), path.stem)
+        elif folder not in ALONE:
+            groups[path] = str(path.relative_to(TESTS))
     return groups
 
 

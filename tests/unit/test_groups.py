@@ -16,6 +16,7 @@ def item(file: str, **fixtures: str) -> Any:
 
 ITEMS = [
     item("unit/test_a.py", stack="session"),
+    item("simulation/test_s.py"),
     item("infra/test_b.py", stack="session"),
     item("infra/test_c.py"),
     item("e2e/test_alone.py", stack="module"),
@@ -27,8 +28,9 @@ ITEMS = [
 ]
 
 
-def test_files_that_share_a_fixture_are_one_group() -> None:
+def test_files_that_share_a_fixture_are_one_group_and_others_each_one() -> None:
     assert {path.name: group for path, group in groups_of(ITEMS).items()} == {
+        "test_a.py": "unit/test_a.py",
         "test_b.py": "infra",
         "test_c.py": "infra",
         "test_alone.py": "test_alone",
@@ -44,7 +46,7 @@ def test_the_longest_are_begun_first() -> None:
     ranked = sorted(ITEMS, key=lambda each: rank(each.path, groups))
     assert [each.path.stem for each in ranked] == [
         *("test_both", "test_both", "test_stack", "test_team", "test_alone", "test_none"),
-        *("test_b", "test_c", "test_a"),
+        *("test_b", "test_c", "test_s", "test_a"),
     ]
 
 
