@@ -52,18 +52,21 @@ class Workers:
         self,
         count: int = 1,
         *,
-        env: Mapping[str, str] | None = None,
+        env: Mapping[str, str | None] | None = None,
         module: str | None = None,
+        code: Path | None = None,
     ) -> list[Process]:
-        """Start ``count`` more workers; ``env`` goes over the task's environment, and ``module``
-        runs instead of its command, for what a scenario changes on purpose."""
+        """Start ``count`` more workers; ``env`` goes over the task's environment (None removes a
+        variable), ``module`` runs instead of its command, and ``code`` is imported from before all
+        else, for what a scenario changes on purpose."""
         container = self._container()
+        over = {**self._environment(container), **(env or {})}
         started = []
         for _ in range(count):
             worker = processes.start(
                 _with_our_python(["python", "-m", module]) if module else command(container),
-                env={**self._environment(container), **(env or {})},
-                cwd=self._code,
+                env={name: value for name, value in over.items() if value is not None},
+                cwd=code or self._code,
                 log=self._folder / f"worker-{len(self._all) + 1}.log",
             )
             self._all.append(worker)
