@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from . import (
+    bulk_out_of_the_way,
     crash,
     effects_after_commit,
     keyset_traversal,
@@ -31,5 +32,6 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     keyset_traversal.SCENARIO,
     effects_after_commit.SCENARIO,
     wire.SCENARIO,
+    bulk_out_of_the_way.SCENARIO,
 )
 """In the order of ``verify --all``."""

@@ -20,6 +20,10 @@ from scripts.local.stack import LocalStack
 
 FIELD: Final = "n"
 LOOK_S: Final = 0.3
+ADD_ONE: Final[Mapping[str, Any]] = {
+    "operation": "adjust_number",
+    "params": {"field": FIELD, "add": 1},
+}
 
 
 @dataclass
@@ -47,15 +51,10 @@ class Town:
         return ids
 
     def submit(self, tenant: str, ids: Sequence[str] | None = None, **more: Any) -> str:
-        """Submit a job that adds one to each record, on a subject of its own."""
+        """Submit a job on a subject of its own. It adds one to each record, or does what ``more``
+        says."""
         made = self.client(tenant).submit(
-            NewJob(
-                operation="adjust_number",
-                subject=token_hex(8),
-                ids=ids,
-                params={"field": FIELD, "add": 1},
-                **more,
-            )
+            NewJob(subject=token_hex(8), ids=ids, **{**ADD_ONE, **more})
         )
         self.jobs.append(made.id)
         self._tenants[made.id] = tenant

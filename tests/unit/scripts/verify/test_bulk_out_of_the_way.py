@@ -7,7 +7,15 @@ import pytest
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.states import State
 from scripts.load.ledger import JobRow
-from scripts.verify.bulk_out_of_the_way import PARTS, busy_place, rates, slices, small_at_once
+from scripts.load.measures import Dwell
+from scripts.verify.bulk_out_of_the_way import (
+    PARTS,
+    busy_place,
+    paced,
+    rates,
+    slices,
+    small_at_once,
+)
 
 
 def row(id_: str, lane: Lane, started_at: int) -> JobRow:
@@ -87,3 +95,20 @@ def test_a_place_is_left_alone(requests: int, ok: bool) -> None:  # noqa: FBT001
 
 def test_each_part_has_a_control() -> None:
     assert all(callable(part.run) and callable(part.control) for part in PARTS)
+
+
+@pytest.mark.parametrize(
+    ("p50", "p95", "ok"),
+    [(60, 150, [True, True]), (61, 150, [False, True]), (60, 151, [True, False])],
+)
+def test_a_wait_beside_bulk_work_is_held_against_idle_lanes(
+    p50: int, p95: int, ok: list[bool]
+) -> None:
+    idle, loaded = Dwell(p50=20, p95=30, max=30), Dwell(p50=p50, p95=p95, max=p95)
+    seen = paced.Measured(idle, loaded, 1, 1)
+    assert [each.ok for each in paced.beside_bulk(seen)] == ok
+
+
+@pytest.mark.parametrize(("governed", "ok"), [(97, True), (96.9, False), (0, False)])
+def test_a_share_of_the_throughput_is_kept(governed: float, ok: bool) -> None:  # noqa: FBT001
+    assert paced.kept("of a kind", governed, 100, 0.97).ok is ok
