@@ -27,10 +27,11 @@ from handlers.jobs.words.states import State
 from handlers.settings import WorkSettings
 from scripts.local.errors import LocalError
 
-from .figures import Figure, at_least, in_turns
+from .figures import Figure, at_least
 from .framework import Bench, Measured
 from .jobs import TENANT, load, queued
 from .place import Place
+from .quiet import quiet_pairs
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -67,7 +68,7 @@ def run(place: Place) -> Measured:
 
         fairlane()  # connections and imports
         bare()
-        ours, theirs = in_turns(fairlane, bare, rounds)
+        loops = quiet_pairs(fairlane, bare, rounds)
     with place.steps.step("With a governor and rate limiter, and without", 2 * rounds) as advance:
 
         def paced() -> float:
@@ -78,24 +79,26 @@ def run(place: Place) -> Measured:
             advance(1)
             return len(ids) / _fairlane(world, ids)
 
-        with_pace, without = in_turns(paced, free, rounds)
+        paces = quiet_pairs(paced, free, rounds)
     figure = Figure.of(
         "records/s of a bulk job ÷ a bare loop",
-        ours,
-        theirs,
+        loops.ones,
+        loops.others,
         bound=at_least(AT_LEAST),
+        quiet=loops.quiet,
     )
     governed = Figure.of(
         "records/s with a governor ÷ without, on an idle database",
-        with_pace,
-        without,
+        paces.ones,
+        paces.others,
         bound=at_least(PACED),
+        quiet=paces.quiet,
     )
     return Measured(
         figures=(figure, governed),
         facts={
-            "records/s of a bulk job": median(ours),
-            "records/s of a bare loop": median(theirs),
+            "records/s of a bulk job": median(loops.ones),
+            "records/s of a bare loop": median(loops.others),
         },
     )
 

@@ -54,6 +54,9 @@ class Figure(BaseModel):
     many."""
     aim: Limit | None = None
     """What is wanted. It is shown as kept or missed, and that is all."""
+    quiet: bool = True
+    """False: other programs used the machine all the time, so that the ratio says nothing of the
+    bound."""
 
     @classmethod
     def of(
@@ -65,6 +68,7 @@ class Figure(BaseModel):
         bound: Limit | None = None,
         counted: bool = False,
         aim: Limit | None = None,
+        quiet: bool = True,
     ) -> Self:
         """Each of ``ones`` by the one of ``others`` that was measured beside it (by 1 without)."""
         ratios = [a / b for a, b in zip(ones, others or [1] * len(ones), strict=True)]
@@ -78,6 +82,7 @@ class Figure(BaseModel):
             bound=bound,
             counted=counted,
             aim=aim,
+            quiet=quiet,
         )
 
     @computed_field  # type: ignore[prop-decorator]  # pydantic's own way
@@ -93,7 +98,7 @@ class Figure(BaseModel):
 
     def judged(self, *, short: bool) -> bool:
         """The exit status depends on it."""
-        return self.bound is not None and (self.counted or not short)
+        return self.bound is not None and self.quiet and (self.counted or not short)
 
 
 def in_turns(

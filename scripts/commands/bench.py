@@ -93,7 +93,8 @@ def _verdict(figure: Figure, *, short: bool) -> str:
     said = []
     if figure.bound:
         judged = "ok" if figure.kept else "[red]out of bounds[/]"
-        said.append(judged if figure.judged(short=short) else "[dim]not judged[/]")
+        why = "" if figure.quiet else ": the machine was busy"
+        said.append(judged if figure.judged(short=short) else f"[dim]not judged{why}[/]")
     if figure.aim:
         said.append("aim kept" if figure.aim_kept else "[yellow]aim missed[/]")
     return ", ".join(said)
