@@ -23,6 +23,7 @@ STAMP := $(VENV)/.set-up
 BENCH := $(VENV)/.bench
 DOCS := $(VENV)/docs
 CDK := $(VENV)/cdk
+CLIENTS := $(VENV)/clients
 CODE := $(wildcard app.py) client/src/fairlane_client examples fairlane handlers infra scripts tests
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header
@@ -85,13 +86,13 @@ imports: $(STAMP) ## Check who may import whom
 # what it found in one go, at its end. Whatever fails, the rest still runs, and make fails.
 BESIDE := --jobs --keep-going
 
-check: lint $(BENCH) $(DOCS)/.set-up ## Format, lint, types, imports and all tests
+check: lint $(BENCH) $(DOCS)/.set-up $(CLIENTS)/.set-up ## Format, lint, types, imports and all tests
 	@$(MAKE) $(BESIDE) types imports tests
 
-test: lint $(BENCH) $(DOCS)/.set-up $(CDK)/.set-up ## What CI runs: check, and the CDK's own command over the app
+test: lint $(BENCH) $(DOCS)/.set-up $(CLIENTS)/.set-up $(CDK)/.set-up ## What CI runs: check, and the CDK's own command over the app
 	@$(MAKE) $(BESIDE) types imports synth tests
 
-tests: $(STAMP) $(BENCH) $(DOCS)/.set-up ## All tests
+tests: $(STAMP) $(BENCH) $(DOCS)/.set-up $(CLIENTS)/.set-up ## All tests
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 unit: $(STAMP) ## The fast tests only
@@ -129,6 +130,16 @@ $(DOCS)/.set-up: requirements/docs.txt $(STAMP)
 	@VIRTUAL_ENV=$(DOCS) $(BIN)/uv pip install --quiet --require-hashes -r requirements/docs.txt
 	@touch $@
 
+# Generators of clients and linters of the OpenAPI document, in Python and TypeScript. Of their own
+# again: a team that takes one of them has nothing of Fairlane beside it.
+$(CLIENTS)/.set-up: requirements/clients.txt requirements/clients/package.json \
+		requirements/clients/package-lock.json $(STAMP)
+	@$(BIN)/python -m venv --clear $(CLIENTS)
+	@VIRTUAL_ENV=$(CLIENTS) $(BIN)/uv pip install --quiet --require-hashes -r requirements/clients.txt
+	@cp requirements/clients/package.json requirements/clients/package-lock.json $(CLIENTS)
+	@$(BIN)/npm ci --prefix $(CLIENTS) --silent --no-audit --no-fund
+	@touch $@
+
 openapi: $(STAMP) ## Write the API's OpenAPI document again, from the code
 	$(BIN)/python -m scripts.openapi
 
@@ -163,6 +174,7 @@ lock: $(STAMP) ## Compile requirements/*.in again (ARGS=--upgrade for newer indi
 	$(COMPILE) $(ARGS) requirements/lambda.in -c requirements/dev.txt -o requirements/lambda.txt
 	$(COMPILE) $(ARGS) requirements/bench.in -c requirements/dev.txt -o requirements/bench.txt
 	$(COMPILE) $(ARGS) requirements/docs.in -o requirements/docs.txt
+	$(COMPILE) $(ARGS) requirements/clients.in -o requirements/clients.txt
 
 trace: $(STAMP) ## Show the files that one job goes through, in order
 	$(BIN)/python -m scripts.checks.trace

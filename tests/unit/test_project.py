@@ -137,7 +137,7 @@ def requirements(name: str) -> str:
     return (ROOT / "requirements" / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["setup", "lambda", "dev", "bench", "docs"])
+@pytest.mark.parametrize("name", ["setup", "lambda", "dev", "bench", "docs", "clients"])
 def test_what_is_asked_for_is_locked(name: str) -> None:
     asked = pins.asked(requirements(f"{name}.in"))
     locked = pins.locked(requirements(f"{name}.txt"))
