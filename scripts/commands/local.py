@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
-from rich.table import Table
 
 from fairlane_client.commands.output import console
 from scripts.local import DEFAULT_NAME
@@ -17,6 +16,10 @@ from scripts.local.project import PROJECT, is_checkout
 from scripts.local.stack import LocalStack
 from scripts.local.state import ROOT, StackFolder, State, names
 from scripts.local.steps import Steps
+
+from .rows import print_rows
+
+COLUMNS: Final = ("name", "state", "bulk workers", "API")
 
 app = typer.Typer(
     help="Start, update and stop local stacks: a local AWS with the deployed app.",
@@ -121,7 +124,7 @@ def status(
     elif not states:
         out.print("No local stack. Start one with `fairlane local up`.")
     else:
-        out.print(_table(states))
+        print_rows(COLUMNS, [_row(name, state) for name, state in states.items()])
 
 
 def _read(file: Path | None) -> dict[str, Any] | None:
@@ -169,12 +172,10 @@ def _facts(state: State) -> dict[str, object]:
     }
 
 
-def _table(states: dict[str, State]) -> Table:
-    table = Table("name", "state", "bulk workers", "API", box=None)
-    for name, state in states.items():
-        running = sum(worker.alive() for worker in state.workers)
-        table.add_row(name, _state(state), f"{running} of {state.wanted}", state.api_url)
-    return table
+def _row(name: str, state: State) -> dict[str, str]:
+    running = sum(worker.alive() for worker in state.workers)
+    cells = (name, _state(state), f"{running} of {state.wanted}", state.api_url)
+    return dict(zip(COLUMNS, cells, strict=True))
 
 
 def _state(state: State) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 from rich.cells import cell_len
+from typer.testing import CliRunner
 
+from scripts.commands import local
 from scripts.commands.rows import print_rows
+from scripts.local.state import StackFolder, State
 
 COLUMNS = ("lane", "message", "job", "state", "problem")
 WIDE = [
@@ -50,3 +53,13 @@ def test_in_a_pipe_each_row_is_a_line(capsys: pytest.CaptureFixture[str]) -> Non
     lines = [line for line in said.splitlines() if "j" * 32 in line or "k" * 32 in line]
     assert [line for line in lines if "m" * 36 in line or "p" * 100 in line] == lines
     assert len(lines) == 2
+
+
+@pytest.mark.usefixtures("terminal")
+def test_the_address_of_a_local_stack_can_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "http://127.0.0.1:38703/_aws/execute-api/b2ad2909/live"
+    monkeypatch.setattr(local, "names", lambda: ["default", "other"])
+    monkeypatch.setattr(StackFolder, "read", lambda _: State(api_url=address, wanted=2))
+    shown = CliRunner().invoke(local.app, ["status"]).stdout.splitlines()
+    assert sum(address in line for line in shown) == 2
+    assert max(map(cell_len, shown)) <= 80
