@@ -42,7 +42,8 @@ def test_a_queued_job_is_expected_when_its_retry_is_due_or_by_estimate(
 ) -> None:
     world, job = bulk
     queued = job.model_copy(update={"state": State.QUEUED})
-    for retry_at, expected in ((None, GUESS), (5, 5)):
+    later = world.runtime.now() + 1
+    for retry_at, expected in ((None, GUESS), (later, later), (later - 1, GUESS)):
         wait = wait_now(world, queued.model_copy(update={"retry_at": retry_at}))
         assert wait is not None
         assert (wait.ahead, wait.expected_start) == (0, expected)
