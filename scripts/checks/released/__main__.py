@@ -10,11 +10,12 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from . import moments
 from .source import ROOT, VERSION, NoHistory, unpack
 
-FILE = ROOT / "tests" / "released" / f"{VERSION}.json"
+FILE: Final = ROOT / "tests" / "released" / f"{VERSION}.json"
 
 
 def main() -> None:
@@ -36,4 +37,5 @@ def main() -> None:
     FILE.write_bytes(made.stdout)
 
 
-main()
+if __name__ == "__main__":
+    main()
