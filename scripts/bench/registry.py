@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import calls, chunk_loop, create, effects, imports, isolation, large_job, turns
+from . import calls, chunk_loop, cold_start, create, effects, imports, isolation, large_job, turns
 from .framework import Bench
 
 BENCHES: Final[tuple[Bench, ...]] = (
     isolation.BENCH,
+    cold_start.BENCH,
     chunk_loop.BENCH,
     turns.BENCH,
     effects.BENCH,
