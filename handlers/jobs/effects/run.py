@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ..words.ports import Sink, World
     from ..words.writes import Item
 
+SLOW: Final = 1000
+"""ms from reading records to the end of their delivery after which they are read once more."""
 FRESH: Final = 45_000
 """ms from reading records to the end of a sink's delivery: less than the minute for which an index
 remembers the version of a deleted document (``index.gc_deletes``)."""
@@ -171,26 +173,34 @@ def answer_of(error: Transient) -> str:
 
 def _deliver(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:
     """Deliver a batch. Records that the sink calls newer are read again, and sent once more if they
-    have not changed. A removal is sent again if the record is there by now: it may have removed
-    what the new record's writer has put there meanwhile.
+    have not changed. Records that were made again meanwhile are sent as they are now.
 
     Raises Transient, also when the delivery took longer than ``FRESH``: an index may have forgotten
     a deletion made since the records were read, and stored the deleted record again. (A function
     that was frozen in between has not sent yet, and does not.)"""
     _still_fresh(world, read_at)
     delivered = sink.deliver(batch)
+    slow = world.runtime.now() - read_at > SLOW
+    if back := _made_again(world, batch, slow=slow):
+        # At once: the effect's row may be gone, because another run was faster.
+        fresh = replace(batch, records=back, instead_of={})
+        delivered = _both(delivered, _deliver(world, sink, fresh, world.runtime.now()))
     _still_fresh(world, read_at)
-    if back := _made_again(world, batch):
-        delivered = replace(delivered, again=delivered.again | back)
     unchanged = _unchanged(world, batch, delivered.newer) if delivered.newer else ()
     if not unchanged:
         # The records have changed since; the writer of that change has it delivered, too.
         return delivered
     again = sink.deliver(replace(batch, records=unchanged, instead_of=delivered.newer))
+    return _both(delivered, replace(again, again=again.again | again.newer.keys()))
+
+
+def _both(one: Delivered, other: Delivered) -> Delivered:
+    """The answers to two batches of the same records, but for what each called newer."""
     return Delivered(
-        again=delivered.again | again.again | again.newer.keys(),
-        refused={**delivered.refused, **again.refused},
-        retry_after_ms=max(delivered.retry_after_ms or 0, again.retry_after_ms or 0) or None,
+        again=one.again | other.again,
+        refused={**one.refused, **other.refused},
+        newer=one.newer,
+        retry_after_ms=max(one.retry_after_ms or 0, other.retry_after_ms or 0) or None,
     )
 
 
@@ -210,12 +220,19 @@ def _unchanged(world: World, batch: Batch, ids: Iterable[str]) -> Sequence[Proje
     ]
 
 
-def _made_again(world: World, batch: Batch) -> frozenset[str]:
-    """The ids of removed records that exist. No call for a batch without removals."""
-    gone = [sent.id for sent in batch.records if sent.record is None]
-    if not gone:
-        return frozenset()
-    return frozenset(retry_transient(world, lambda: world.records.read(batch.tenant, gone)))
+def _made_again(world: World, batch: Batch, *, slow: bool) -> Sequence[Projection]:
+    """The records that are of a lower version than what was sent: each was removed and made again
+    meanwhile, and what was sent may have taken its document away. Asked of removals, and of all
+    records when the delivery was slow; else no call."""
+    sent = {each.id: each for each in batch.records if slow or each.record is None}
+    if not sent:
+        return ()
+    now = retry_transient(world, lambda: world.records.read(batch.tenant, sorted(sent)))
+    return [
+        Projection(id_, record.version, record)
+        for id_, record in now.items()
+        if sent[id_].record is None or record.version < sent[id_].version
+    ]
 
 
 def _version_of(record: Record | None) -> int | None:
