@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from ..events.rows import event_rows, publish_now
 from ..storage import control_table, outbox
-from ..storage.control_table import read_job
 from ..storage.job_update import job_update
 from ..storage.transaction import Rejected, Transaction, execute, retry_transient
 from ..transitions.conditions import EFFECT, JOB
+from ..words.errors import Undecodable
 from ..words.event import EventType
 from ..words.job import Job, Waiting
 from ..words.metrics import Metric
@@ -104,7 +104,7 @@ def claim_effect(world: World, effect: Effect, due_at: int) -> Effect:
 
 def replay_effect(world: World, effect: Effect) -> None:
     """Run a parked effect again from its first try. Raises Rejected, Transient."""
-    job = retry_transient(world, lambda: read_job(world, effect.job_id))
+    job = _readable_job(world, effect.job_id)
     row = outbox.replayed(world, _key(effect), control_table.EFFECT, effect.job_id)
     writes: dict[str, Write] = {EFFECT: row}
     if job is not None:
@@ -122,6 +122,18 @@ def replay_effect(world: World, effect: Effect) -> None:
 
 def _key(effect: Effect) -> Key:
     return control_table.effect_key(effect.job_id, effect.position)
+
+
+def _readable_job(world: World, job_id: str) -> Job | None:
+    """The job, or what can be read of it: its effects are done and parked even when no version can
+    run it. Raises Transient, Undecodable."""
+    item = retry_transient(world, lambda: world.store.get(control_table.job_key(job_id)))
+    if item is None:
+        return None
+    try:
+        return control_table.job_of(item)
+    except Undecodable:
+        return control_table.readable_part(item, {})
 
 
 def _as_read(effect: Effect) -> When:
@@ -148,7 +160,7 @@ def _done(world: World, effect: Effect, ran: EffectRun) -> None:
 
 def _done_last(world: World, effect: Effect, ran: EffectRun, writes: dict[str, Write]) -> None:
     """The last open effect of a settling job: the job ends with it, unless one is parked."""
-    job = retry_transient(world, lambda: read_job(world, effect.job_id))
+    job = _readable_job(world, effect.job_id)
     if job is None:
         # The job's history is over; there are no counts left to change.
         _write(world, effect, Transaction("effect_done", {EFFECT: writes[EFFECT]}))
@@ -214,7 +226,7 @@ def _put_off(world: World, effect: Effect, ran: EffectRun) -> None:
 
 
 def _park(world: World, effect: Effect, ran: EffectRun, lane: Lane) -> None:
-    job = retry_transient(world, lambda: read_job(world, effect.job_id))
+    job = _readable_job(world, effect.job_id)
     if job is None:
         raise Rejected("park_effect", {})
     waits = job.state is State.SETTLING and job.effects_open == 1

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from handlers.jobs.effects.rows import replay_effect
 from handlers.jobs.effects.run import effect_of_item
 from handlers.jobs.execution.decisions import DeleteMessage
 from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle.replay_effects import open_effects_of_all, replay_one
 from handlers.jobs.lifecycle.submit import Created, submit
 from handlers.jobs.selection.request import accept, parse
+from handlers.jobs.storage import control_table
 from handlers.jobs.words.job import EndReason, Job, Lane, Waiting
 from handlers.jobs.words.metrics import Metric
 from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Update
 from tests.support.jobs import TENANT, now
 from tests.support.sinks import Index, a_world, recover, run_job
 
@@ -90,3 +95,21 @@ def test_a_job_that_settles_to_failed_keeps_its_ids_for_a_retry() -> None:
     assert isinstance(on_message(world, delivery, Worker("w")), DeleteMessage)
     ended = now(world, job)
     assert (ended.state, ended.end_reason) == (State.FAILED, EndReason.TOO_MANY_FAILED)
+
+
+@pytest.mark.parametrize("tries", [2, 30], ids=["parked", "done"])
+def test_effects_of_a_job_that_cannot_be_decoded_are_parked_and_done(tries: int) -> None:
+    index = Index(failures=3)
+    world = a_world(index, max_effect_tries=tries)
+    job = run_job(world, 1)
+    key = control_table.job_key(job.id)
+    world.store.transact("break", [Update(key, set={"retries": "many"})])
+    recover(world, 6)
+    if tries == 2:
+        assert (world.store.get(key) or {})["waiting_reason"] == Waiting.EFFECTS_PARKED
+        [parked] = open_effects_of_all(world)
+        assert replay_one(world, parked.effect)
+        recover(world, 6)
+    item = world.store.get(key) or {}
+    assert (item["state"], item["effects_open"], item["effects_parked"]) == ("SUCCEEDED", 0, 0)
+    assert index.documents == {"r000": (2, 2)}
