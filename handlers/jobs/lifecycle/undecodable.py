@@ -131,7 +131,9 @@ class _UndecodableJob:
         """The same job, with what the move to this state has written."""
         item = {**self.item, "state": state.value, "has_slot": False}
         lease = self.lease
-        if lease is not None and state is State.PAUSED:
+        if self.item.get("state") == State.PAUSED.value:
+            lease = None
+        elif lease is not None and state is State.PAUSED:
             lease = replace(lease, item={n: v for n, v in lease.item.items() if n not in EXPIRY})
         return replace(self, item=item, lease=lease)
 
@@ -152,9 +154,14 @@ class _UndecodableJob:
         }
         if self.lease is not None:
             key, when = self.lease.key, (*self.lease.mine, self.lease.expiry)
-            # A paused job can stay paused, if this process dies now: recovery need not look at it.
-            pausing = after is State.PAUSED
-            writes[LEASE] = Update(key, remove=EXPIRY, when=when) if pausing else Check(key, when)
+            if after is State.PAUSED:
+                # It can stay paused, if this process dies now: recovery need not look at it.
+                writes[LEASE] = Update(key, remove=EXPIRY, when=when)
+            elif state is State.PAUSED:
+                # Nothing would lead recovery to a lease that is left here.
+                writes[LEASE] = self._freed(when)
+            else:
+                writes[LEASE] = Check(key, when)
         writes |= _counts(self.item, state, after)
         writes |= self._end_event(after, ended) if ended else {}
         transaction = Transaction("bury", writes, self._is_now(after))
@@ -222,14 +229,14 @@ class _UndecodableJob:
             return True
         writes: dict[str, Write] = {
             JOB: Check(control_table.job_key(self.job_id), when=self._as_read),
-            LEASE: Update(
-                self.lease.key,
-                set=readable_fence(self.world, self.lease.item, self.item),
-                remove=("job_id", *EXPIRY),
-                when=self.lease.mine,
-            ),
+            LEASE: self._freed(self.lease.mine),
         }
         return self._execute(Transaction("release", writes))
+
+    def _freed(self, when: When) -> Update:
+        assert self.lease is not None
+        fence = readable_fence(self.world, self.lease.item, self.item)
+        return Update(self.lease.key, set=fence, remove=("job_id", *EXPIRY), when=when)
 
     def _execute(self, transaction: Transaction) -> bool:
         try:

@@ -188,6 +188,19 @@ def test_a_subject_that_a_retry_took_again_meanwhile_is_not_freed() -> None:
     assert lease(world, job)["job_id"] == job.id
 
 
+def test_a_pausing_job_whose_burial_was_cut_short_holds_no_subject() -> None:
+    """Its lease is not due any more, so that recovery would never find it."""
+    world, store = process(memory_world())
+    job = begin(world, new_job(world, fill(world, 1)))
+    change(world, control_table.job_key(job.id), state="PAUSING", retries="many")
+    expire(world)
+    store.after = nth(2, "bury", die)
+    with pytest.raises(Killed):
+        end_undecodable(world, job.id, raw(world, job), "broken")
+    assert raw(world, job)["state"] == State.CANCELLED
+    assert freed(world, job)
+
+
 def test_a_job_whose_burial_was_cut_short_can_be_retried() -> None:
     world, store = process(memory_world())
     store.before = nth(1, "release", die)
