@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from handlers.jobs.words.job import Job
-    from tests.simulation.mutations import Mutation
+    from tests.simulation.mutating import Mutation
 
 ROUTE: Final = _DeliveryCheck._route
 

@@ -24,10 +24,11 @@ from handlers.testing.lane_queue import MemoryLaneQueue
 from handlers.testing.payload_store import MemoryPayloadStore
 from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.telemetry import MemoryTelemetry
+from tests.simulation.items import short
 from tests.simulation.operation import BUMP
 from tests.simulation.timing import TIMING
 from tests.simulation.verdict import unrest
-from tests.simulation.watch import Watch, short
+from tests.simulation.watch import Watch
 
 from .ports import HashedStore, StepPayloads, StepQueue, StepRecords, StepStore
 from .schedule import Call, Process, Schedule, StepRuntime, Thread

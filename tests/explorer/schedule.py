@@ -11,24 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from greenlet import getcurrent, greenlet
 
 from handlers.jobs.words.errors import OutcomeUnknown, Refused
+from tests.simulation.hub import START, Killed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from handlers.jobs.words.job import Lane
 
-START: Final = 1_700_000_000_000
-
 T = TypeVar("T")
-
-
-class Killed(BaseException):
-    """The process is gone; nothing of it runs any more."""
 
 
 class Fault(StrEnum):
@@ -72,6 +67,10 @@ class Process:
     """When it is ended (ms); None: never."""
     threads: list[Thread] = field(default_factory=list)
     tokens: int = 0
+    stopping: bool = False
+    """Never: nobody asks a process here to stop."""
+    failed_at: int = 0
+    """When a call of it last failed (ms)."""
 
 
 class Thread:
@@ -138,6 +137,8 @@ class Schedule:
         A crash before a read is no fault of its own: it leaves what a crash before the next write
         leaves. A read that fails is read again."""
         fault = self.stop_at(Call(what, tuple(faults)))
+        if fault is not Fault.NONE and self.current is not None:
+            self.current.process.failed_at = self.now
         if fault in {Fault.LOST, Fault.LATE}:
             if fault is Fault.LATE:
                 self._comes_later(what, act)

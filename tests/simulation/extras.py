@@ -18,6 +18,10 @@ PLACES: Final = ("store", "queues", "payloads", "deliver")
 NONSENSE: Final = ("nothing", "float", "another thing", "unstorable")
 """Values of ``n`` for which the operation returns what is no outcome."""
 MAX_BATCH: Final = 4
+WIDE: Final = 4
+"""One in so many seeds has more in its world."""
+CROWDED: Final = 0.12
+"""How many of these have nothing but a full lane."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,21 @@ class Extras:
     """How likely a worker or function that starts before the faults end is of a version that does
     not know the jobs' operation yet."""
     redrives: bool = field(init=False)
-    """Whether an operator redrives dead letters when the faults have ended."""
+    """Whether an operator redrives dead letters."""
+    wide: bool = field(init=False)
+    """Whether it can have any of what follows."""
+    crowded: bool = field(init=False)
+    """Nothing fails, and the bulk lane is full."""
+    by_query: float = field(init=False)
+    """How likely a request selects its records by a query."""
+    by_file: float = field(init=False)
+    """How likely another request names its records in a file."""
+    unheard: float = field(init=False)
+    """How likely the receives of a message reach nobody while there are faults."""
+    damages: int = field(init=False)
+    """How often a job's item comes to hold what cannot be decoded."""
+    stops: int = field(init=False)
+    """How often an operator stops a tenant in a lane, until the faults have ended."""
 
     def __post_init__(self) -> None:
         self.random = Random(f"extras {self.seed}")  # noqa: S311  repeatable
@@ -85,6 +103,22 @@ class Extras:
         self.retries = choose((0, 3, 10))
         self.removals = choose((0.0, 0.0, 0.2))
         self.old = choose((0.0, 0.0, 0.0, 0.5))
+        self._widen()
+
+    def _widen(self) -> None:
+        """A quarter of the seeds has more in its world; the others have none of it."""
+        dice = Random(f"wide {self.seed}")  # noqa: S311  repeatable
+        self.wide = self.seed % WIDE == 1
+        self.crowded = self.wide and dice.random() < CROWDED
+        plain = self.crowded or not self.wide
+        self.stops = 0 if plain else dice.choice((0, 0, 2))
+        self.by_query = 0.0 if plain else dice.choice((0.0, 0.0, 0.5))
+        self.by_file = 0.0 if plain else dice.choice((0.0, 0.0, 0.5))
+        self.unheard = 0.0 if plain else dice.choice((0.0, 0.0, 0.4))
+        self.damages = 0 if plain else dice.choice((0, 0, 2))
+        if self.crowded:
+            self.index_lag = self.stuck = self.retries = 0
+            self.outages, self.old, self.removals = (), 0.0, 0.0
 
     def lag(self) -> int:
         """How far (ms) the index is behind in one read of it."""

@@ -77,6 +77,8 @@ class Faults:
     """How likely a message is delivered, or sent, twice."""
     refused: float
     """How likely a queue accepts the call but not the message."""
+    reads: int = 0
+    """ms for which every read of records takes longer than its way."""
     down: dict[str, int] = field(default_factory=dict)
     """Until when (ms) each sort of call fails for everybody: a dependency that is down."""
     stuck: dict[str, int] = field(default_factory=dict)
@@ -147,4 +149,22 @@ def draw(random: Random, *, max_skew: int) -> Faults:
         max_skew=random.choice((0, max_skew)),
         duplicates=random.choice((0.0, 0.05, 0.3)),
         refused=random.choice((0.0, 0.02, 0.1)),
+    )
+
+
+def none(random: Random, *, pace: float, reads: int) -> Faults:
+    """Nothing fails, and all clocks are right."""
+    never: dict[Kind, tuple[tuple[float, Fault], ...]] = dict.fromkeys(Kind, ())
+    return Faults(
+        random=random,
+        likely=never,
+        pace=pace,
+        slow=0,
+        asleep=0,
+        late=0,
+        stalls=0,
+        max_skew=0,
+        duplicates=0,
+        refused=0,
+        reads=reads,
     )

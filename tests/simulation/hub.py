@@ -150,6 +150,8 @@ class Process:
         """It is of a version before the one that most are of."""
         self.dead = False
         self.stopping = False
+        self.failed_at = 0
+        """When a call of it last failed."""
         self.asleep_until = 0
         self.deferred: list[tuple[Thread, int]] = []
         """What would have gone on while it stood still."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from handlers.jobs.events.delivery import replay_event, undelivered_of_all
 from handlers.jobs.lifecycle import control as verbs
 from handlers.jobs.lifecycle.admission import admit_held
 from handlers.jobs.lifecycle.dead_letters import read_letter, redrive
 from handlers.jobs.lifecycle.dispatch import replay_dispatch, unsent_of_all
-from handlers.jobs.lifecycle.replay_effects import replay_effects
+from handlers.jobs.lifecycle.replay_effects import open_effects_of_all, replay_effects, replay_one
 from handlers.jobs.lifecycle.retry_failed import retry_failed
 from handlers.jobs.lifecycle.submit import Created, submit
 from handlers.jobs.selection.request import Accepted
@@ -20,18 +20,28 @@ from handlers.jobs.storage.transaction import Indeterminate
 from handlers.jobs.transitions.quotas import set_most_active, set_slots
 from handlers.jobs.words.errors import FairlaneError
 from handlers.jobs.words.job import Job, Lane
-from handlers.jobs.words.writes import Key, Put, Table
+from handlers.jobs.words.writes import Key, Put, Table, Update
 
 from . import outside
-from .watch import OVER, int_of
+from .items import OVER, int_of, slots_key
+from .selecting import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from handlers.jobs.words.ports import World
+    from handlers.jobs.words.writes import Item
 
     from .extras import Outage
     from .scenario import Scenario
+    from .selecting import Query
+
+MOST_IDS: Final = 30
+RECLASSIFIED: Final = 40
+"""Records that another program makes what other queries select, where jobs have queries."""
+DAMAGED_IN: Final = frozenset({"QUEUED", "RUNNING", "PAUSING", "CANCELLING"})
+NOT_DECODABLE: Final = (("retries", "many"), ("created_at", "lately"), ("worked_ms", "long"))
+"""Attributes of a job's item with a value of the wrong kind."""
 
 
 @dataclass
@@ -44,6 +54,11 @@ class Request:
     job_id: str | None = None
     repeats: list[Request] = field(default_factory=list)
     """Further tries with the same key, each with its own answer."""
+    asked_at: int = 0
+    query: Query | None = None
+    """What selects its records instead of its ids."""
+    bad_file: bool = False
+    """Its ids are in a file with a line that is none."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +78,17 @@ class People:
         self.here.hub.after(self.here.extras.random.random() * span, self.replay)
         for _ in range(self.here.extras.retries):
             self.here.hub.after(self.here.extras.random.random() * span, self._retry_failed)
+        for _ in range(self.here.extras.damages):
+            self.here.hub.after(self.here.extras.random.random() * span, self._damage)
+        if self.here.extras.redrives and self.here.extras.wide:
+            self.here.hub.after(self.here.extras.random.random() * span, self.redrive)
+        for _ in range(self.here.extras.stops):
+            self.here.hub.after(self.here.extras.random.random() * span, self._stop_tenant)
+        for _ in range(RECLASSIFIED if self.here.extras.by_query else 0):
+            self.here.hub.after(self.here.selecting.random.random() * span, self._reclassify)
+        if self.here.extras.by_file and self.here.selecting.random.random() < 0.2:
+            when = self.here.selecting.random.random() * span
+            self.here.hub.after(when, self.here.selecting.lose_one)
         if self.here.extras.removals:
             self.here.hub.after(0, self._make_again)
 
@@ -90,7 +116,36 @@ class People:
             return
         job = self.here.extras.random.choice(ended)
         tenant, id_ = str(job["tenant"]), str(job["id"])
-        self._api(f"retry-failed-{id_[-6:]}", partial(_retry_failed, tenant=tenant, job_id=id_))
+        self.ask(f"retry-failed-{id_[-6:]}", partial(_retry_failed, tenant=tenant, job_id=id_))
+
+    def _damage(self) -> None:
+        """A job's item comes to hold what no version can decode."""
+        live = [job for job in self.here.watch.jobs.values() if job["state"] in DAMAGED_IN]
+        if not live:
+            return
+        job = self.here.extras.random.choice(live)
+        name, value = self.here.extras.random.choice(NOT_DECODABLE)
+        self.here.watch.damaged[str(job["id"])] = name
+        key = Key(f"JOB#{job['id']}", "JOB")
+        self.here.store.transact("damage", [Update(key, set={name: value})])
+        self.here.watch.seen["damage"] += 1
+        self.here.hub.note("cannot be decoded any more", (job["id"], name))
+
+    def _stop_tenant(self) -> None:
+        """An operator lets a tenant's new jobs of a lane wait."""
+        tenant, _ = self.here.extras.random.choice(list(self.here.subjects))
+        lane = self.here.extras.random.choice(list(Lane))
+        self.here.watch.seen["a tenant is stopped"] += 1
+        self.ask(f"stop-{tenant}", partial(_limit, tenant=tenant, lane=lane, limit=0))
+
+    def let_go_on(self) -> None:
+        """An operator lets stopped tenants go on, until none is stopped."""
+        for tenant in sorted({tenant for tenant, _ in self.here.subjects}):
+            for lane in Lane:
+                if self.here.store.peek(slots_key(tenant, lane)).get("own_limit") == 0:
+                    act = partial(_limit, tenant=tenant, lane=lane, limit=None)
+                    self.ask(f"let-{tenant}-go-on", act)
+        self.here.hub.after(7000, self.let_go_on)
 
     def _make_again(self) -> None:
         """Another program makes records again that a job has removed."""
@@ -98,7 +153,9 @@ class People:
             for id_ in pool:
                 key = Key(tenant, id_, Table.RECORDS)
                 if (tenant, id_) in self.here.watch.removed and not self.here.store.peek(key):
-                    self.here.store.transact("outside", [Put(key, {"n": 0, "version": 1})])
+                    self.here.store.transact("outside", [Put(key, self._fresh())])
+                    if self.here.outside is not None:
+                        self.here.outside.set(tenant, id_, 1, 0)
                     self.here.watch.removed.discard((tenant, id_))
                     # Another record now, though of the same id: a job may change it as well.
                     self.here.watch.changes[tenant, id_].append("made again")
@@ -106,36 +163,50 @@ class People:
         if not self.here.faults.off:
             self.here.hub.after(self.here.extras.random.randint(100, 9000), self._make_again)
 
+    def _fresh(self) -> Item:
+        """A record that another program makes."""
+        kind: Item = (
+            {"kind": self.here.selecting.random.choice(KINDS)} if self.here.extras.by_query else {}
+        )
+        return {"n": 0, "version": 1, **kind}
+
     def replay(self) -> None:
         """An operator has what is parked tried again, until none is left."""
-        self._api("replay", _replay_outbox)
+        self.ask("replay", _replay_outbox)
+        if self.here.watch.damaged:
+            # No client can ask for the effects of a job that cannot be decoded.
+            self.ask("replay-effects", _replay_effects_of_all)
         for job in list(self.here.watch.jobs.values()):
             if job.get("effects_parked"):
                 tenant, id_ = str(job["tenant"]), str(job["id"])
-                self._api(f"replay-{id_[-6:]}", partial(_replay, tenant=tenant, job_id=id_))
+                self.ask(f"replay-{id_[-6:]}", partial(_replay, tenant=tenant, job_id=id_))
         if self.here.faults.off:
             self.here.hub.after(7000, self.replay)
 
     def redrive(self) -> None:
-        """An operator has every dead letter's job go on, once."""
+        """An operator has every dead letter's job go on; in a wide world again and again."""
         process = self.here.process("operator")
 
         def redrive_all() -> None:
             world = self.here.world_of(process)
-            for dead in self.here.dead.values():
+            for lane, dead in self.here.dead.items():
+                letters = self.here.letters_of(process, lane)
                 for delivery in dead.receive(10, 0):
+                    self.here.watch.received[delivery.receipt] = self.here.hub.now
                     try:
-                        done = redrive(world, dead, read_letter(world, delivery))
+                        done = redrive(world, letters, read_letter(world, delivery))
                     except FairlaneError as error:
                         self.here.hub.note("the operator was told", error)
                     else:
                         self.here.watch.seen[f"redriven: {done.fate}"] += 1
 
         self.here.hub.start(process, "redrive", redrive_all)
+        if self.here.extras.wide:
+            self.here.hub.after(20_000, self.redrive)
 
     # --- people -------------------------------------------------------------------------------
 
-    def _api(self, what: str, act: Callable[[World], None]) -> None:
+    def ask(self, what: str, act: Callable[[World], None]) -> None:
         process = self.here.process("api")
 
         def handle() -> None:
@@ -146,7 +217,7 @@ class People:
 
     def create(self, again: int = 5) -> None:
         (tenant, subject), pool = self.here.random.choice(list(self.here.subjects.items()))
-        request = Request(len(self.here.requests), self._choose(pool))
+        request = Request(len(self.here.requests), self._choose(pool), asked_at=self.here.hub.now)
         self.here.requests.append(request)
         repeats = self.here.extras.repeats()
         key = f"key {request.number}" if repeats else None
@@ -154,7 +225,7 @@ class People:
             operation="bump",
             subject=subject,
             params="{}",
-            ids=request.ids,
+            **self._selection(tenant, request),
             duplicates=0,
             tolerated_failure_percent=self.here.random.choice((100, 5)),
             labels={"request": str(request.number)},
@@ -179,19 +250,30 @@ class People:
                     self.here.random.random() * 9000, partial(self.create, again - 1)
                 )
 
-        self._api(f"create-{request.number}", create)
+        self.ask(f"create-{request.number}", create)
         for repeat in repeats:
             request.repeats.append(Request(request.number, request.ids))
             again_ = partial(create, request=request.repeats[-1])
-            self.here.hub.after(repeat.after, partial(self._api, f"again-{request.number}", again_))
+            self.here.hub.after(repeat.after, partial(self.ask, f"again-{request.number}", again_))
+
+    def _selection(self, tenant: str, request: Request) -> Mapping[str, Any]:
+        """How the request says which records it means."""
+        extras, selecting = self.here.extras, self.here.selecting
+        if extras.by_query and selecting.random.random() < extras.by_query:
+            return selecting.by_query(request)
+        if extras.by_file and selecting.random.random() < extras.by_file:
+            return selecting.by_file(self.here.present(), tenant, request)
+        return {"ids": request.ids}
 
     def _choose(self, pool: list[str]) -> tuple[str, ...]:
+        if self.here.extras.crowded:
+            return tuple(pool)
         ids = self.here.random.sample(pool, self.here.random.randint(1, len(pool)))
         if self.here.random.random() < 0.4:
             ids += self.here.random.choices(ids, k=self.here.random.randint(1, 4))
             if self.here.random.random() < 0.5:
                 self.here.random.shuffle(ids)
-        return tuple(ids[:30])
+        return tuple(ids[:MOST_IDS])
 
     def control(self, id_: str | None = None) -> None:
         jobs = [job for job in self.here.watch.jobs.values() if id_ in {None, job["id"]}]
@@ -212,7 +294,7 @@ class People:
             said = answer.state.value if isinstance(answer, Job) else type(answer).__name__
             self.here.hub.note(f"told the client about {name}", said)
 
-        self._api(f"{name}-{id_[-6:]}", ask)
+        self.ask(f"{name}-{id_[-6:]}", ask)
 
     def meddle(self, id_: str, state: str) -> None:
         """Somebody who watches the job and acts on what becomes of it."""
@@ -248,32 +330,32 @@ class People:
         lane = self.here.random.choice((*Lane, None))
         limit = self.here.random.choice((1, 2, 3, None))
 
-        def choose(world: World) -> None:
-            try:
-                if lane is None:
-                    set_most_active(world, tenant, limit)
-                else:
-                    set_slots(world, tenant, lane, limit)
-                    admit_held(world, tenant, lane)
-            except FairlaneError as error:
-                self.here.hub.note("the operator was told", error)
-
-        self._api(f"limit-{tenant}-{lane}", choose)
+        if lane is None:
+            self.ask(f"limit-{tenant}", partial(_limit_active, tenant=tenant, limit=limit))
+        else:
+            act = partial(_limit, tenant=tenant, lane=lane, limit=limit)
+            self.ask(f"limit-{tenant}-{lane}", act)
 
     def write_outside(self) -> None:
         """Somebody else's program writes a record, as it always has."""
         (tenant, _), pool = self.here.random.choice(list(self.here.subjects.items()))
-        key = Key(tenant, self.here.random.choice(pool), Table.RECORDS)
-        item = dict(self.here.store.peek(key))
+        self._write(tenant, self.here.random.choice(pool), {"o": self.here.hub.now})
+
+    def _reclassify(self) -> None:
+        """The same, and other queries select the record from here on."""
+        dice = self.here.selecting.random
+        (tenant, _), pool = dice.choice(list(self.here.subjects.items()))
+        self._write(tenant, dice.choice(pool), {"kind": dice.choice(KINDS)})
+
+    def _write(self, tenant: str, id_: str, fields: Item) -> None:
+        key = Key(tenant, id_, Table.RECORDS)
+        item = self.here.store.peek(key)
         if not item:
             return
-        version = item.get("version", 0)
-        assert isinstance(version, int)
-        self.here.store.transact(
-            "outside", [Put(key, {**item, "o": self.here.hub.now, "version": version + 1})]
-        )
+        version = int_of(item, "version") + 1
+        self.here.store.transact("outside", [Put(key, {**item, **fields, "version": version})])
         if self.here.outside is not None:
-            self.here.outside.put(key.pk, key.sk, *outside.about(self.here.store.peek(key)))
+            self.here.outside.set(key.pk, key.sk, *outside.about(self.here.store.peek(key)))
         self.here.hub.note("outside write", key.sk)
 
     def go_down(self) -> None:
@@ -297,6 +379,21 @@ class People:
             self.here.hub.note("payload lost", name)
 
 
+def _limit(world: World, *, tenant: str, lane: Lane, limit: int | None) -> None:
+    try:
+        set_slots(world, tenant, lane, limit)
+        admit_held(world, tenant, lane)
+    except FairlaneError as error:
+        world.telemetry.log("limit_not_set", why=str(error))
+
+
+def _limit_active(world: World, *, tenant: str, limit: int | None) -> None:
+    try:
+        set_most_active(world, tenant, limit)
+    except FairlaneError as error:
+        world.telemetry.log("limit_not_set", why=str(error))
+
+
 def _retry_failed(world: World, *, tenant: str, job_id: str) -> None:
     try:
         retry_failed(world, tenant, job_id, lambda: False)
@@ -315,6 +412,16 @@ def _replay_outbox(world: World) -> None:
         for unsent in unsent_of_all(world):
             if unsent.parked:
                 replay_dispatch(world, unsent)
+    except FairlaneError as error:
+        world.telemetry.log("replay_failed", error=error)
+
+
+def _replay_effects_of_all(world: World) -> None:
+    """As ``fairlane effects replay`` does."""
+    try:
+        for each in open_effects_of_all(world):
+            if each.effect.parked:
+                replay_one(world, each.effect)
     except FairlaneError as error:
         world.telemetry.log("replay_failed", error=error)
 

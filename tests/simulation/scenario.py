@@ -14,34 +14,42 @@ from handlers.jobs.lifecycle import submit as submitting
 from handlers.jobs.words.event import ADDRESS, EVENT_BUS, JobEvent
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
-from handlers.jobs.words.ports import World
+from handlers.jobs.words.ports import LaneQueue, World
 from handlers.jobs.words.writes import Key, Put, Table
 from handlers.testing import lane_queue
 from handlers.testing.lane_queue import MemoryLaneQueue
 from handlers.testing.payload_store import MemoryPayloadStore
+from handlers.testing.record_query import MemoryRecordQuery
 from handlers.testing.record_store import MemoryRecordStore
+from handlers.testing.uploads import MemoryUploadStore
 
+from . import crowd, outside, verdict, wires
 from . import faults as faults_
-from . import outside, verdict, wires
 from .extras import NONSENSE, Extras
 from .hub import Hub, Process, SimRuntime, TrueClock
+from .items import OVER, number_of
 from .operation import BUMP
 from .people import People, Request
-from .timing import SKEW, TIMING
+from .selecting import KINDS, LOOKED_AT, History, Selecting
+from .timing import SKEW, TIMING, giving_up_soon
 from .watch import Violation, Watch
-from .watched_store import WatchedStore
+from .watched_store import Present, WatchedStore
 from .workers import DeadLetters, Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from .faults import Faults
-    from .hub import Step
+from .hub import Step
 
 SEEDS: Final = 2000
 """Runs that all the rules are held against."""
 TOLD: Final = 0.5
 """How many seeds have something outside that has to hear of changes."""
+UNHEARD_FOR: Final = 60_000
+"""ms for which faults go on longer where messages are received and nobody hears of it."""
+LOOKS: Final = (500, 6000)
+"""ms between two looks at a job that may wait."""
 REST_WITHIN: Final = 600_000
 """ms after the last fault in which the world must have come to rest."""
 
@@ -89,6 +97,10 @@ class Scenario:
         self.timing = TIMING.model_copy(
             update={"lost_after": self.random.choice((6, 20, 60)), "slice": slice_}
         )
+        if self.extras.crowded:
+            crowd.settle(self)
+        if self.extras.unheard:
+            self.timing = giving_up_soon(self.timing)
         self.shards = self.random.choice((1, 1, 2))
         self.store = WatchedStore(self.extras.lag)
         self.records = MemoryRecordStore(self.store)
@@ -98,16 +110,21 @@ class Scenario:
             lane: MemoryLaneQueue(
                 clock,
                 name=lane.value,
-                visibility=TIMING.lane(lane).visibility,
-                max_receive_count=TIMING.lane(lane).max_receive_count,
+                visibility=self.timing.lane(lane).visibility,
+                max_receive_count=self.timing.lane(lane).max_receive_count,
                 dead_letters=self.dead[lane],
             )
             for lane in Lane
         }
         self.payloads = MemoryPayloadStore()
+        self.query = MemoryRecordQuery(self.store, look_at=LOOKED_AT)
+        dice = Random(f"selecting {self.seed}")  # noqa: S311  repeatable
+        self.selecting = Selecting(dice, MemoryUploadStore())
         # Chance of its own, so that seeds are what they were without it.
         told = Random(f"outside {self.seed}").random() < TOLD  # noqa: S311  repeatable
-        self.outside = outside.Outside() if told else None
+        self.outside = (
+            outside.Outside(late=not (self.extras.removals and self.extras.wide)) if told else None
+        )
         self.watch = Watch(
             self.hub, self.store, self.queues, self.timing, self.limits, int(SKEW * 1000)
         )
@@ -124,8 +141,11 @@ class Scenario:
         """How likely somebody acts on a job as soon as its state changes."""
         self.behind: dict[Lane, int] = {}
         """Until when (ms) a lane's messages stay where they are."""
+        self.looks = Random(f"looks {self.seed}")  # noqa: S311  repeatable
         self.names = 0
         self.calm_at = self.hub.now + self.random.randint(20_000, 70_000)
+        if self.extras.unheard:
+            self.calm_at += UNHEARD_FOR
         if self.max_retries == 0:
             self.faults.down["read records"] = self.calm_at
         self.people = People(self)
@@ -135,18 +155,28 @@ class Scenario:
     # --- the world ----------------------------------------------------------------------------
 
     def _people_the_world(self) -> None:
-        for number in range(self.random.randint(2, 4)):
-            tenant = f"t{self.random.randrange(2 + number % 2)}"
-            ids = [f"s{number}r{i}" for i in range(self.random.randint(4, 30))]
+        subjects = crowd.subjects(self) if self.extras.crowded else self._subjects()
+        for number, (tenant, size) in enumerate(subjects):
+            ids = [f"s{number}r{i}" for i in range(size)]
             self.subjects[tenant, f"s{number}"] = ids
             for index, id_ in enumerate(ids):
                 self._new_record(tenant, ids, index, id_)
         if self.outside is not None:
             for key, item in self.store.all_items().items():
-                self.outside.put(key.pk, key.sk, *outside.about(item))
+                self.outside.set(key.pk, key.sk, *outside.about(item))
+        if self.extras.by_query:
+            self.watch.history = History()
+            for key, item in self.store.all_items().items():
+                self.watch.history.wrote(key.pk, key.sk, 0, item, None)
+        self.watch.query_of = lambda job: self.requests[number_of(job)].query
         self.store.watch = self.watch
         self.watch.moved = self.people.meddle
         self.watch.taking = self.workers.rouse
+
+    def _subjects(self) -> Iterator[tuple[str, int]]:
+        """The tenants of the subjects, each with its number of records."""
+        for number in range(self.random.randint(2, 4)):
+            yield f"t{self.random.randrange(2 + number % 2)}", self.random.randint(4, 30)
 
     def _new_record(self, tenant: str, ids: list[str], index: int, id_: str) -> None:
         drawn = self.random.random()
@@ -159,11 +189,17 @@ class Scenario:
             item["n"] = self.random.choice(("skip", "raise", "text"))
             if self.extras.random.random() < self.extras.nonsense:
                 item["n"] = self.extras.random.choice(NONSENSE)
-        elif self.outside is None and self.extras.random.random() < self.extras.removals:
+        elif self._removable() and self.extras.random.random() < self.extras.removals:
             item["n"] = "remove"
         elif drawn < 0.2:
             del item["version"]
+        if self.extras.by_query:
+            item["kind"] = self.selecting.random.choice(KINDS)
         self.store.transact("load", [Put(Key(tenant, id_, Table.RECORDS), item)])  # type: ignore[arg-type]
+
+    def _removable(self) -> bool:
+        """A removed record's document has a protocol of its own, in a wide world."""
+        return self.outside is None or self.extras.wide
 
     def world_of(self, process: Process) -> World:
         line = wires.Line(self.hub, process, self.faults)
@@ -177,6 +213,8 @@ class Scenario:
                 for lane, queue in self.queues.items()
             },
             payloads=wires.SimPayloads(line, self.payloads),
+            query=wires.SimQuery(line, self.query, self.store),
+            uploads=wires.SimUploads(line, self.selecting.uploads),
             runtime=SimRuntime(self.hub, process),
             telemetry=wires.SimTelemetry(self.hub, self.watch.seen),
             operations={} if process.old else {"bump": BUMP},
@@ -192,6 +230,27 @@ class Scenario:
             address_problem=lambda _: None,
         )
 
+    def letters_of(self, process: Process, lane: Lane) -> LaneQueue:
+        """The lane's dead letters, as one process sees them."""
+        line = wires.Line(self.hub, process, self.faults)
+        return wires.SimDeadLetters(line, self.dead[lane], lane, self.watch)
+
+    def present(self) -> World:
+        """The world as nobody in it sees it: without faults, and without time on the way."""
+        return World(
+            store=Present(self.store),
+            records=self.records,
+            queues=self.queues,
+            payloads=self.payloads,
+            uploads=self.selecting.uploads,
+            runtime=TrueClock(self.hub),
+            telemetry=wires.SimTelemetry(self.hub, {}),
+            operations={"bump": BUMP},
+            timing=self.timing,
+            limits=self.limits,
+            due_shards=self.shards,
+        )
+
     def process(self, kind: str) -> Process:
         self.names += 1
         process = Process(f"{kind}{self.names}", self.faults.skew())
@@ -204,27 +263,14 @@ class Scenario:
     def run(self) -> Run:
         self.timing.check()
         end = self.calm_at + REST_WITHIN
-        for _ in range(self.random.randint(4, 12)):
-            self._sometime(self.people.create)
-        for _ in range(self.random.randint(0, 25)):
-            self._sometime(self.people.control)
-        for _ in range(self.random.choice((0, 0, 1, 6))):
-            self._sometime(self.people.choose_limits)
-        for _ in range(self.random.choice((0, 0, 3, 20))):
-            self._sometime(self.people.write_outside)
-        if self.random.random() < 0.1:
-            self._sometime(self.people.lose_payload)
-        for _ in range(self.random.choice((0, 0, 1, 3))):
-            self._sometime(self.people.go_down)
-        for _ in range(self.random.choice((0, 0, 1, 2))):
-            self._sometime(self.people.fall_behind)
-        for _ in range(self.random.choice((0, 1, 3, 10))):
-            self._sometime(self.workers.stop_one)
-        self.people.plan()
-        self.workers.no_recovery_until = self.hub.now + self.random.choice((0, 0, 30_000, 100_000))
+        if self.extras.crowded:
+            crowd.plan(self)
+        else:
+            self._plan()
         self.workers.hire()
         self.hub.after(self.calm_at - self.hub.now, self._calm)
         self.hub.after(0, self.workers.deliver)
+        self.hub.after(self.looks.randint(*LOOKS), self._look)
         self.hub.after(self.random.randint(0, 9000), self.workers.recover)
         with (
             patch.object(submitting, "INLINE_ID_BYTES", self.random.choice((40, 100, 100_000))),
@@ -246,6 +292,27 @@ class Scenario:
         self.hub.close()
         return ran
 
+    def _plan(self) -> None:
+        """What people do, and what befalls them, until the faults end."""
+        for _ in range(self.random.randint(4, 12)):
+            self._sometime(self.people.create)
+        for _ in range(self.random.randint(0, 25)):
+            self._sometime(self.people.control)
+        for _ in range(self.random.choice((0, 0, 1, 6))):
+            self._sometime(self.people.choose_limits)
+        for _ in range(self.random.choice((0, 0, 3, 20))):
+            self._sometime(self.people.write_outside)
+        if self.random.random() < 0.1:
+            self._sometime(self.people.lose_payload)
+        for _ in range(self.random.choice((0, 0, 1, 3))):
+            self._sometime(self.people.go_down)
+        for _ in range(self.random.choice((0, 0, 1, 2))):
+            self._sometime(self.people.fall_behind)
+        for _ in range(self.random.choice((0, 1, 3, 10))):
+            self._sometime(self.workers.stop_one)
+        self.people.plan()
+        self.workers.no_recovery_until = self.hub.now + self.random.choice((0, 0, 30_000, 100_000))
+
     def _broken(self) -> bool:
         return bool(self.watch.violations or self.hub.crashes)
 
@@ -265,6 +332,13 @@ class Scenario:
         for rule, what in verdict.judge(self):
             self.watch.wrong(rule, what)
 
+    def _look(self) -> None:
+        """Somebody asks why a job waits."""
+        live = [id_ for id_, job in self.watch.jobs.items() if job["state"] not in OVER]
+        if live:
+            self.watch.waits.look(self.present(), self.looks.choice(live))
+        self.hub.after(self.looks.randint(*LOOKS), self._look)
+
     def _sometime(self, act: Callable[[], None]) -> None:
         span = self.calm_at - self.hub.now
         self.hub.after(self.random.random() * span, act)
@@ -281,8 +355,12 @@ class Scenario:
                 )
         self.hub.note("faults end")
         if self.extras.redrives:
-            self.hub.after(self.extras.random.randint(0, 60_000), self.people.redrive)
+            after = self.extras.random.randint(0, 60_000)
+            if not self.extras.wide:
+                self.hub.after(after, self.people.redrive)
         self.hub.after(0, self.people.replay)
+        if self.extras.stops:
+            self.hub.after(0, self.people.let_go_on)
 
 
 def run(seed: int, *, max_retries: int = 60) -> Run:

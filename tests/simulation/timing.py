@@ -26,3 +26,15 @@ TIMING: Final = Timing(
     effect_retry_cap=8,
     history=3600,
 )
+
+
+def giving_up_soon(timing: Timing) -> Timing:
+    """The same, but the queue gives a message up before recovery misses it."""
+    update = {"max_receive_count": timing.small.max_attempts + 1}
+    return timing.model_copy(
+        update={
+            "small": timing.small.model_copy(update=update),
+            "bulk": timing.bulk.model_copy(update=update),
+            "lost_after": 120,
+        }
+    )

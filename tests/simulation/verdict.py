@@ -11,11 +11,11 @@ from handlers.jobs.words.event import ADDRESS, EVENT_BUS, JobEvent
 from handlers.jobs.words.timing import ms
 from handlers.jobs.words.writes import Table
 
+from .items import OVER, int_of, number_of, short
 from .outside import about
-from .watch import OVER, int_of, short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from handlers.jobs.words.writes import Item
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 STANDS_STILL: Final = 45_000
 """The longest time (ms) that a worker stands still after the faults have ended."""
+ENDS: Final = frozenset({"payload_gone", "taken_over", "attempts_exhausted", "too_many_failed"})
+"""Why any job may fail."""
 RECOVERY_EVERY: Final = 9000
 """The longest time (ms) between two runs of recovery."""
 
@@ -53,6 +55,7 @@ def judge(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield from _job(scenario, job)
     yield from _requests(scenario)
     yield from _counters(scenario)
+    yield from _leases(scenario)
     yield from _outside(scenario)
     yield from _heard(scenario)
     yield from _waits(scenario)
@@ -65,7 +68,7 @@ def _waits(scenario: Scenario) -> Iterator[tuple[str, str]]:
     visibility times; and a worker may stand still for a while yet."""
     timing = scenario.timing
     bound = ms(timing.lost_after + 2 * timing.bulk.visibility) + STANDS_STILL + RECOVERY_EVERY
-    for waited, until, id_ in scenario.watch.waits:
+    for waited, until, id_ in scenario.watch.waits.ended:
         since_calm = min(waited, until - scenario.calm_at)
         if since_calm > bound:
             yield "waits", f"job {short(id_)} waited {since_calm} ms for a worker after the faults"
@@ -93,6 +96,8 @@ def _heard(scenario: Scenario) -> Iterator[tuple[str, str]]:
                 yield "4", f"{name} was not told that it was created"
             if "started_at" in job and (id_, listener, "started", "RUNNING") not in heard:
                 yield "4", f"{name} was not told that it started"
+            if id_ in scenario.watch.damaged:
+                continue  # perhaps nobody could say any more what has ended
             if state in OVER and (id_, listener, "ended", state) not in heard:
                 yield "4", f"{name} was not told that it ended {state}"
     for event in scenario.heard:
@@ -113,24 +118,48 @@ def _job(scenario: Scenario, job: Item) -> Iterator[tuple[str, str]]:
     asked = scenario.asked[id_]
     if state == "PAUSED" and "pause" not in asked:
         yield "3", f"{name} is paused and nobody asked for it"
-    if state == "CANCELLED" and "cancel" not in asked:
+    damaged = scenario.watch.damaged.get(id_)
+    if state == "SUCCEEDED" and scenario.requests[number_of(job)].bad_file and "upload" in job:
+        yield "1", f"{name} succeeded over a file with a bad line"
+    if state == "CANCELLED" and "cancel" not in asked and not damaged:
         yield "3", f"{name} is cancelled and nobody asked for it"
     reason = job.get("end_reason")
     if state == "FAILED":
         lost = job.get("payload") in scenario.payload_lost
         if reason == "payload_gone" and not lost:
             yield "3", f"{name} failed because its payload is gone, and nothing removed it"
-        if reason not in {"payload_gone", "taken_over", "attempts_exhausted", "too_many_failed"}:
+        if reason == "undecodable" and damaged:
+            return
+        if reason not in {*ENDS, *_of_the_file(scenario, job)}:
             yield "3", f"{name} failed: {reason}"
-    if state in {"SUCCEEDED", "CANCELLED"} and job.get("payload") in scenario.payloads.names():
+    if (
+        state in {"SUCCEEDED", "CANCELLED"}
+        and not damaged
+        and job.get("payload") in scenario.payloads.names()
+    ):
         yield "5", f"{name} is {state} and its stored id list is still there"
     yield from _records(scenario, job, name)
 
 
+def _of_the_file(scenario: Scenario, job: Item) -> Iterator[str]:
+    """Why a job may fail whose ids are in a file."""
+    if scenario.requests[number_of(job)].bad_file:
+        yield "bad_upload"
+    upload = job.get("upload")
+    if isinstance(upload, Mapping) and upload["name"] in scenario.selecting.lost:
+        yield "upload_gone"
+
+
 def _asked_for(scenario: Scenario, job: Item) -> set[str]:
     """The records that the job was made for."""
-    if (old := job.get("retry_of")) is None:
-        return set(scenario.requests[number_of(job)].ids)
+    request, history = scenario.requests[number_of(job)], scenario.watch.history
+    if (old := job.get("retry_of")) is None and request.query is not None:
+        assert history is not None
+        return history.must_be_found(
+            request.query, str(job["tenant"]), str(job["id"]), request.asked_at
+        )
+    if old is None:
+        return set(request.ids)
     return {
         entry["id"]  # type: ignore[call-overload,index,misc]
         for key, item in scenario.store.all_items().items()
@@ -165,8 +194,22 @@ def _records(scenario: Scenario, job: Item, name: str) -> Iterator[tuple[str, st
         wanted = _asked_for(scenario, job) - set(listed["failed"]) - set(listed["skipped"])
         for record in sorted(wanted - set(changed)):
             yield "1", f"{name} succeeded without changing {record}"
+        yield from _left_out(scenario, job, name, rows)
     for record in sorted(set(changed) & set(listed["failed"])):
         yield "1", f"{name} lists {record} as failed and changed it"
+
+
+def _left_out(
+    scenario: Scenario, job: Item, name: str, rows: Sequence[Item]
+) -> Iterator[tuple[str, str]]:
+    """A record that matched the query all the time is not skipped because it does not."""
+    if scenario.requests[number_of(job)].query is None or job.get("retry_of"):
+        return
+    wanted = _asked_for(scenario, job)
+    for row in rows:
+        for entry in row.get("skipped", ()):  # type: ignore[union-attr]
+            if entry["id"] in wanted and "no longer matches" in entry["reason"]:  # type: ignore[call-overload,index,operator]
+                yield "1", f"{name} skips {entry['id']}, which matches"  # type: ignore[call-overload,index]
 
 
 def _requests(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -190,6 +233,15 @@ def _requests(scenario: Scenario) -> Iterator[tuple[str, str]]:
                 yield "8", f"request {request.number} was told of another job, {each.job_id}"
 
 
+def _leases(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Rule 3: only a paused job holds a subject for ever."""
+    for key, item in scenario.store.all_items().items():
+        if key.sk == "LEASE" and (id_ := item.get("job_id")) is not None:
+            holder = scenario.watch.jobs[str(id_)]
+            if holder["state"] != "PAUSED":
+                yield "3", f"{key.pk} is held by job {short(str(id_))}, {holder['state']}"
+
+
 def _counters(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for key, item in scenario.store.all_items().items():
         if key.sk.startswith("SLOTS") and (item.get("in_flight") or item.get("held")):
@@ -205,14 +257,7 @@ def _outside(scenario: Scenario) -> Iterator[tuple[str, str]]:
         for key, item in scenario.store.all_items().items()
         if key.table is Table.RECORDS
     }
-    documents = scenario.outside.documents
+    documents = {k: (d.version, d.value) for k, d in scenario.outside.documents.items()}
     for key in sorted(records.keys() | documents.keys()):
         if records.get(key) != documents.get(key):
             yield "4", f"{key} is {records.get(key)} in the table, {documents.get(key)} outside"
-
-
-def number_of(job: Item) -> int:
-    """Which request made the job."""
-    labels = job["labels"]
-    assert isinstance(labels, Mapping)
-    return int(str(labels["request"]))

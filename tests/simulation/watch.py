@@ -9,10 +9,25 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from handlers.jobs.words.states import EDGES, State
 from handlers.jobs.words.writes import Check, Equals, Key, Table
+
+from .items import (
+    DONE,
+    OVER,
+    WORKED_ON,
+    held,
+    int_of,
+    lease_key,
+    needs_no_message,
+    place_in_source,
+    short,
+    slots_key,
+)
+from .turns import Turns
+from .waits import Waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,14 +39,11 @@ if TYPE_CHECKING:
     from handlers.testing.lane_queue import MemoryLaneQueue
 
     from .hub import Hub, Thread
+    from .selecting import History, Query
     from .watched_store import WatchedStore
 
-OVER: Final = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
-DONE: Final = OVER | {"SETTLING"}
-"""States of jobs that hold neither subject nor slot."""
 RETRIES: Final = frozenset({"claim_dispatch", "dispatch_later", "park_dispatch", "unpark_dispatch"})
 """Transactions on a dispatch row that is there already."""
-WORKED_ON: Final = frozenset({"RUNNING", "CANCELLING", "PAUSING"})
 
 
 @dataclass(frozen=True)
@@ -97,10 +109,15 @@ class Watch:
         """When a job last was in a state that needs no message."""
         self.removed: set[tuple[str, str]] = set()
         """Records that a job removed and nobody has made again."""
-        self.ready: dict[str, int] = {}
-        """Since when a queued job could begin."""
-        self.waits: list[tuple[int, int, str]] = []
-        """How long (ms) jobs waited for a worker, until when, and which."""
+        self.ever_gone: set[tuple[str, str]] = set()
+        """Records that were removed at any time."""
+        self.damaged: dict[str, str] = {}
+        """Jobs whose item cannot be decoded, each with the attribute that is to blame."""
+        self.waits = Waits(hub, store, timing, max_skew, self.wrong, self.jobs)
+        self.turns = Turns(hub, round(timing.slice * 1000), self.wrong)
+        self.history: History | None = None
+        """Kept where jobs have queries."""
+        self.query_of: Callable[[Item], Query | None] = lambda _job: None
         self.edges: dict[tuple[str, str], int] = defaultdict(int)
         self.seen: dict[str, int] = defaultdict(int)
 
@@ -140,9 +157,11 @@ class Watch:
                 touched.records.append(write.key)
                 if write.key not in after:
                     self.removed.add((write.key.pk, write.key.sk))
+                    self.ever_gone.add((write.key.pk, write.key.sk))
                 self._version(action, write.key, before[write.key], after.get(write.key))
             else:
                 self._control(action, write.key, before[write.key], after.get(write.key), touched)
+        self._selected(touched, before, after)
         if touched.progress is not None:
             self._chunk(*touched.progress, touched.records)
         elif touched.records and action not in {"outside", "load"}:
@@ -191,7 +210,8 @@ class Watch:
         self.jobs[id_] = new
         was, is_ = None if old is None else str(old["state"]), str(new["state"])
         name = f"{action}: job {short(id_)}"
-        self._waiting(id_, new)
+        self.waits.committed(action, id_, old, new)
+        self.turns.committed(id_, new)
         if was is None:
             if is_ != "QUEUED":
                 self.wrong("7", f"{name} created as {is_}")
@@ -201,27 +221,21 @@ class Watch:
             self.excused[id_] = self.hub.now
         if was != is_ or int_of(new, "attempt") > int_of(old, "attempt"):
             self._edge(name, id_, was, is_)
-        if int_of(new, "fence") < int_of(old, "fence"):
-            self.wrong("2", f"{name} fence fell from {old['fence']} to {new['fence']}")
-        if int_of(new, "dispatches") < int_of(old, "dispatches"):
-            self.wrong("5", f"{name} dispatch number fell to {new['dispatches']}")
-        if action == "begin":
-            self._began(name, new)
-        if int_of(new, "attempt") > self.timing.lane(str(new["lane"])).max_attempts:
-            self.wrong("3", f"{name} has attempt {new['attempt']}")
+        for rule, number in (("2", "fence"), ("5", "dispatches")):
+            if int_of(new, number) < int_of(old, number):
+                self.wrong(rule, f"{name}: {number} fell from {old[number]} to {new[number]}")
+        self._acted(action, name, old, new)
         self._counts(name, old, new)
         if (is_ in OVER and was not in OVER) or is_ == "PAUSED" or action == "let_go":
             self._concluded(action, old)
 
-    def _waiting(self, id_: str, new: Item) -> None:
-        """Keep the time since when the job could begin, and its wait when it does."""
-        could = new["state"] == "QUEUED" and not held(new)
-        if could and id_ not in self.ready:
-            self.ready[id_] = self.hub.now
-        elif not could:
-            since = self.ready.pop(id_, self.hub.now)
-            if new["state"] == "RUNNING":
-                self.waits.append((self.hub.now - since, self.hub.now, id_))
+    def _acted(self, action: str, name: str, old: Item, new: Item) -> None:
+        if action == "begin":
+            self._began(name, new)
+        if action == "bury":
+            self._buried(name, old)
+        if int_of(new, "attempt") > self.timing.lane(str(new["lane"])).max_attempts:
+            self.wrong("3", f"{name} has attempt {new['attempt']}")
 
     def _began(self, name: str, new: Item) -> None:
         """A function has neither the time nor the queue of a bulk job."""
@@ -232,6 +246,14 @@ class Watch:
         if new["lane"] != of:
             self.wrong("lanes", f"{name} of the {new['lane']} lane begins on a {of} worker")
 
+    def _buried(self, name: str, old: Item) -> None:
+        """A job is ended as undecodable only where no worker may run it."""
+        expires = self.store.peek(lease_key(str(old["tenant"]), str(old["subject"]))).get(
+            "expires_at"
+        )
+        if old["state"] in WORKED_ON and isinstance(expires, int) and expires > self._latest():
+            self.wrong("one holder", f"{name} is ended, and its lease has not expired")
+
     def _edge(self, name: str, id_: str, was: str, is_: str) -> None:
         self.edges[was, is_] += 1
         if (State(was), State(is_)) not in EDGES:
@@ -240,12 +262,14 @@ class Watch:
             self.moved(id_, is_)
 
     def _counts(self, name: str, old: Item, new: Item) -> None:
-        for count in ("succeeded", "failed", "skipped", "position", "cursor"):
+        for count in ("succeeded", "failed", "skipped", "position"):
             if int_of(new, count) < int_of(old, count):
                 self.wrong("6", f"{name}: {count} fell from {old[count]} to {new[count]}")
+        if place_in_source(new) < place_in_source(old):
+            self.wrong("6", f"{name}: cursor fell from {old['cursor']} to {new['cursor']}")
         done = sum(int_of(new, count) for count in ("succeeded", "failed", "skipped"))
-        if done != int_of(new, "position") or done > int_of(new, "total"):
-            self.wrong("6", f"{name}: {done} settled at {new['position']} of {new['total']}")
+        if done != int_of(new, "position") or ("total" in new and done > int_of(new, "total")):
+            self.wrong("6", f"{name}: {done} settled at {new['position']} of {new.get('total')}")
 
     def _concluded(self, action: str, old: Item) -> None:
         """A worker ends its attempt when no beat of it is on its way any more (section 5)."""
@@ -300,6 +324,20 @@ class Watch:
                     self.wrong("1", f"{name} changes record {record.sk} again")
             history.append(id_)
 
+    def _selected(
+        self, touched: Touched, before: Mapping[Key, Item | None], after: Mapping[Key, Item]
+    ) -> None:
+        """A job over a query changes only what matches it."""
+        if self.history is None:
+            return
+        job = None if touched.progress is None else touched.progress[1]
+        query = self.query_of(job) if job and "query" in job else None
+        for record in touched.records:
+            by = None if job is None else str(job["id"])
+            self.history.wrote(record.pk, record.sk, self.hub.now, after.get(record), by)
+            if query is not None and not query.matches(before[record]):
+                self.wrong("1", f"job {short(by or '')} changes {record.sk}, not selected by it")
+
     # --- what must hold between items ---------------------------------------------------------
 
     def _subject(self, action: str, tenant: str, subject: str) -> None:
@@ -316,7 +354,7 @@ class Watch:
             self.wrong("two holders", f"{name} has the active jobs {ids}")
             return
         if not active:
-            if holder is not None:
+            if holder is not None and holder not in self.damaged:
                 self.wrong("3", f"{name} is held by finished job {short(str(holder))}")
             return
         [job] = active
@@ -330,7 +368,7 @@ class Watch:
 
     def _counters(self, action: str, tenant: str, taken: set[str]) -> None:
         for lane in self.queues:
-            slots = self.store.peek(Key(f"TENANT#{tenant}", f"SLOTS#{lane}"))
+            slots = self.store.peek(slots_key(tenant, lane))
             jobs = [j for j in self.jobs.values() if j["tenant"] == tenant and j["lane"] == lane]
             for job in jobs:
                 due = job["state"] not in DONE and job["state"] != "PAUSED" and not held(job)
@@ -370,9 +408,9 @@ class Watch:
         if message.receipt != receipt and not self.stale_deletes_work:
             return
         queue.delete(message.receipt or receipt)
-        self._deleted(message.body, self.received[receipt])
+        self.deleted(message.body, self.received[receipt])
 
-    def _deleted(self, body: str, received: int) -> None:
+    def deleted(self, body: str, received: int) -> None:
         """Rule 5. What was decided from a state the job has left since is fine: leaving that state
         wrote whatever goes on with the job."""
         id_ = json.loads(body)["job_id"]
@@ -391,27 +429,3 @@ class Watch:
         if any(f'"{id_}"' in m.body for q in self.queues.values() for m in q._stored.values()):
             return True
         return any(k.pk == f"JOB#{id_}" and k.sk.startswith("DISPATCH") for k in self.store._items)
-
-
-def needs_no_message(job: Item) -> bool:
-    if job["state"] in OVER:
-        return not job.get("cleanup")
-    return job["state"] in {"PAUSED", "SETTLING"} or held(job)
-
-
-def held(job: Item) -> bool:
-    return job["state"] == "QUEUED" and job.get("waiting_reason") == "tenant_limit"
-
-
-def lease_key(tenant: str, subject: str) -> Key:
-    return Key(f"SUBJECT#{tenant}#{subject}", "LEASE")
-
-
-def int_of(item: Mapping[str, Any], name: str) -> int:
-    value = item.get(name, 0)
-    assert isinstance(value, int)
-    return value
-
-
-def short(id_: str) -> str:
-    return id_[-6:]

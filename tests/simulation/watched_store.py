@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from handlers.jobs.words.errors import Reason
@@ -50,15 +51,16 @@ class WatchedStore(MemoryStore):
             self._past.popleft()
 
     def query(self, *args: Any, **named: Any) -> Page:
-        with self._lagging():
+        with self.lagging():
             return super().query(*args, **named)
 
     def count(self, *args: Any, **named: Any) -> int:
-        with self._lagging():
+        with self.lagging():
             return super().count(*args, **named)
 
     @contextmanager
-    def _lagging(self) -> Iterator[None]:
+    def lagging(self) -> Iterator[None]:
+        """What is read within is as an index shows it."""
         if self.watch is not None and (lag := self._lag()):
             self._as_of = self.watch.hub.now - lag
         try:
@@ -66,20 +68,26 @@ class WatchedStore(MemoryStore):
         finally:
             self._as_of = None
 
+    def snapshot(self, table: Table = Table.CONTROL) -> Mapping[Key, Item]:
+        return {key: item for key, item in self._then().items() if key.table is table and item}
+
     def _control(self) -> Iterable[Found]:
         if self._as_of is None:
             return super()._control()
-        then: dict[Key, Item | None] = {}
-        for at, key, item in reversed(self._past):
-            if at <= self._as_of:
-                break
-            then[key] = item
-        items = {**self._items, **then}
         return [
             Found(key, item)
-            for key, item in items.items()
+            for key, item in self._then().items()
             if key.table is Table.CONTROL and item is not None
         ]
+
+    def _then(self) -> Mapping[Key, Item | None]:
+        """Every item as of the view that is being read; None: it was not there."""
+        then: dict[Key, Item | None] = {}
+        for at, key, item in reversed(self._past):
+            if self._as_of is None or at <= self._as_of:
+                break
+            then[key] = item
+        return {**self._items, **then}
 
     def objections(self, writes: Sequence[Write]) -> list[Reason | None]:
         results = [item_after(w, self._items.get(w.key), self._key_names) for w in writes]
@@ -90,3 +98,15 @@ class WatchedStore(MemoryStore):
 
     def all_items(self) -> Mapping[Key, Item]:
         return self._items
+
+
+class Present:
+    """The store's reads as they are now, whatever its indexes lag."""
+
+    def __init__(self, store: WatchedStore) -> None:
+        self._store = store
+        self.get = store.get
+        self.query = partial(MemoryStore.query, store)
+        self.count = partial(MemoryStore.count, store)
+        self.query_partition = store.query_partition
+        self.transact = store.transact

@@ -14,14 +14,17 @@ from .faults import Fault, Kind
 from .hub import Killed
 
 if TYPE_CHECKING:
+    from handlers.jobs.words.filters import Filter
     from handlers.jobs.words.job import Lane
     from handlers.jobs.words.messages import Message
     from handlers.jobs.words.operation import Record
-    from handlers.jobs.words.ports import Delivery, Depth
+    from handlers.jobs.words.ports import Count, Delivery, Depth, Matches, Stored, UploadAddress
     from handlers.jobs.words.writes import Cursor, Index, Item, Key, Page, Value, Write
     from handlers.testing.lane_queue import MemoryLaneQueue
     from handlers.testing.payload_store import MemoryPayloadStore
+    from handlers.testing.record_query import MemoryRecordQuery
     from handlers.testing.record_store import MemoryRecordStore
+    from handlers.testing.uploads import MemoryUploadStore
 
     from .faults import Faults
     from .hub import Hub, Process
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 NEVER_LATE = frozenset({"create", "take_over"})
 """docs/simulation.md says why."""
+CONTENTION = frozenset({Why.CONFLICT, Why.THROTTLED})
 STORE, QUEUES, PAYLOADS = "store", "queues", "payloads"
 
 
@@ -62,24 +66,30 @@ class Line:
         if fault is Fault.CRASH_BEFORE:
             self._die(what, fault)
         if fault in {Fault.TRANSIENT, Fault.LOST_BEFORE}:
-            self.hub.note(what, fault)
-            self._travel()
+            self._failed(what, fault)
             raise Transient if fault is Fault.TRANSIENT else OutcomeUnknown
         try:
             if instead is not None:
                 instead(fault)
             result = act()
         except Exception as error:
-            self.hub.note(what, (detail, error))
-            self._travel()
+            self._failed(what, (detail, error), own=_is_refusal(error))
             raise
         if fault is Fault.CRASH_AFTER:
             self._die(what, fault)
         self.hub.note(what, (detail, fault))
         self._travel()
         if fault is Fault.LOST_AFTER:
+            self.process.failed_at = self.hub.now
             raise Transient if kind is Kind.OTHER else OutcomeUnknown
         return result
+
+    def _failed(self, what: str, how: object, *, own: bool = False) -> None:
+        """own: the dependency answered, and what was asked for does not hold."""
+        self.hub.note(what, how)
+        self._travel()
+        if not own:
+            self.process.failed_at = self.hub.now
 
     def _travel(self) -> None:
         if self.process.dead:
@@ -95,6 +105,12 @@ class Line:
         self.hub.note(what, fault)
         self.hub.kill(self.process)
         raise Killed
+
+
+def _is_refusal(error: Exception) -> bool:
+    if not isinstance(error, Refused):
+        return False
+    return not any(reason and reason.why in CONTENTION for reason in error.reasons)
 
 
 @dataclass(frozen=True)
@@ -219,6 +235,8 @@ class SimRecords:
     inner: MemoryRecordStore
 
     def read(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Record]:
+        if self.line.faults.reads:
+            self.line.hub.park(self.line.faults.reads)
         return self.line.call(
             Kind.READ,
             "read records",
@@ -232,6 +250,62 @@ class SimRecords:
 
     def remove(self, record: Record, job_id: str) -> Write:
         return self.inner.remove(record, job_id)
+
+
+@dataclass(frozen=True)
+class SimQuery:
+    """Queries over an index that lags."""
+
+    line: Line
+    inner: MemoryRecordQuery
+    store: WatchedStore
+
+    @property
+    def sorts(self) -> frozenset[str]:
+        return self.inner.sorts
+
+    @property
+    def searchable(self) -> frozenset[str] | None:
+        return self.inner.searchable
+
+    def page(self, tenant: str, filter_: Filter, cursor: str | None, limit: int) -> Matches:
+        return self.line.call(
+            Kind.READ,
+            "query records",
+            lambda: self._page(tenant, filter_, cursor, limit),
+            place=STORE,
+            detail=(filter_.to_json(), cursor),
+        )
+
+    def _page(self, tenant: str, filter_: Filter, cursor: str | None, limit: int) -> Matches:
+        with self.store.lagging():
+            return self.inner.page(tenant, filter_, cursor, limit)
+
+    def count(self, tenant: str, filter_: Filter, at_most: int) -> Count:
+        raise NotImplementedError("nobody previews a job here")
+
+
+@dataclass(frozen=True)
+class SimUploads:
+    line: Line
+    inner: MemoryUploadStore
+
+    def address(self, name: str, notes: Mapping[str, str], *, seconds: int) -> UploadAddress:
+        return self.inner.address(name, notes, seconds=seconds)
+
+    def look(self, name: str) -> Stored | None:
+        return self.line.call(
+            Kind.READ, "look at file", lambda: self.inner.look(name), place=PAYLOADS, detail=name
+        )
+
+    def read(self, name: str, version: str, offset: int, length: int) -> bytes:
+        return self.line.call(
+            Kind.READ,
+            "read file",
+            lambda: self.inner.read(name, version, offset, length),
+            place=PAYLOADS,
+            detail=(name, offset),
+        )
 
 
 @dataclass(frozen=True)
@@ -290,6 +364,22 @@ class SimQueue:
 
     def depth(self) -> Depth:
         return self.line.call(Kind.READ, "depth", self.inner.depth)
+
+
+@dataclass(frozen=True)
+class SimDeadLetters(SimQueue):
+    """A lane's dead-letter queue, as an operator sees it."""
+
+    def delete(self, receipt: str) -> None:
+        self.line.call(
+            Kind.OTHER, "delete letter", lambda: self._drop(receipt), place=QUEUES, detail=receipt
+        )
+
+    def _drop(self, receipt: str) -> None:
+        letter = self.inner._stored.get(self.inner._receipts.get(receipt, ""))
+        self.inner.delete(receipt)
+        if letter is not None and letter.message_id not in self.inner._stored:
+            self.watch.deleted(letter.body, self.watch.received[receipt])
 
 
 @dataclass(frozen=True)

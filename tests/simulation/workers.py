@@ -42,7 +42,12 @@ class Workers:
     bulk: list[Process] = field(default_factory=list)
     running: dict[Process, int] = field(default_factory=dict)
     """Messages that each process has in hand."""
+    unheard: dict[str, bool] = field(default_factory=dict)
+    """Messages by id: whether their receives reach nobody."""
     no_recovery_until: int = 0
+    slots: int = SLOTS
+    most: int = 100
+    """Bulk workers that are hired at once."""
 
     def deliver(self) -> None:
         """The event source mapping and the long polls: whoever is free gets what is visible."""
@@ -58,6 +63,7 @@ class Workers:
         if sum(process.name.startswith("fn") for process in self.busy()) >= MAX_FUNCTIONS:
             return False
         batch = queue.receive(self.here.extras.random.randint(1, self.here.extras.batch), 0)
+        batch = [delivery for delivery in batch if self._reaches(delivery)]
         if not batch:
             return False
         process = self.here.process("fn")
@@ -75,8 +81,8 @@ class Workers:
             self.hire()
         for process in self.bulk:
             awake = process.asleep_until <= self.here.hub.now
-            if self.running.get(process, 0) < SLOTS and not process.stopping and awake:
-                for delivery in queue.receive(1, 0):
+            if self.running.get(process, 0) < self.slots and not process.stopping and awake:
+                for delivery in filter(self._reaches, queue.receive(1, 0)):
                     name = f"{process.name}/{delivery.receipt}"
                     worker = Worker(name, stopping=lambda p=process: p.stopping)  # type: ignore[misc]
                     self._start(process, [delivery], worker, Lane.BULK)
@@ -88,6 +94,18 @@ class Workers:
             self.hire()
             return True
         return False
+
+    def _reaches(self, delivery: Delivery) -> bool:
+        """Whether anybody hears of this receive: its answer may be lost, or its function not
+        start. What befalls one message befalls it again."""
+        here, id_ = self.here, delivery.message_id
+        if here.faults.off or not here.extras.unheard:
+            return True
+        if id_ not in self.unheard:
+            self.unheard[id_] = here.extras.random.random() < here.extras.unheard
+        if self.unheard[id_]:
+            here.hub.note("received by nobody", delivery)
+        return not self.unheard[id_]
 
     def busy(self) -> list[Process]:
         for process in [process for process in self.running if process.dead]:
@@ -109,7 +127,7 @@ class Workers:
 
     def hire(self) -> None:
         self.bulk.append(self.here.process("worker"))
-        if self.here.random.random() < 0.3:
+        if len(self.bulk) < self.most and self.here.random.random() < 0.3:
             self.bulk.append(self.here.process("worker"))
 
     def _start(
