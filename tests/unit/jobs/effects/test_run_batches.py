@@ -16,9 +16,10 @@ from tests.support.jobs import TENANT
 from tests.support.sinks import OPERATION, Index, a_world, run_job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from handlers.jobs.words.effect import Batch
+    from handlers.jobs.words.operation import Record
     from handlers.testing.world import MemoryWorld
 
 IDS: Final = ("a", "b", "c")
@@ -167,3 +168,26 @@ def test_both_answers_count() -> None:
         assert ran.retry_after_ms == wait
         refused = {id_ for _, id_, _ in ran.refused}
         assert refused == {"c", *second.refused}
+
+
+def test_a_removed_record_that_is_not_called_newer_is_not_sent_again() -> None:
+    index = Sink([Delivered(newer={"a": "x"})])
+    world = world_with(index=index)
+    record = world.records.read(TENANT, ["b"])["b"]
+    world.store.transact("outside", [world.records.remove(record, "other")])
+    assert not run_effect(world, effect("index")).todo
+    assert [*index.sent[1]] == ["a"]
+
+
+def test_a_batch_without_removals_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = world_with(index=Sink())
+    read: list[object] = []
+    below = world.records.read
+
+    def watched(tenant: str, ids: Sequence[str]) -> Mapping[str, Record]:
+        read.append(ids)
+        return below(tenant, ids)
+
+    monkeypatch.setattr(world.records, "read", watched)
+    run_effect(world, effect("index"))
+    assert len(read) == 1

@@ -273,6 +273,9 @@ def test_a_takeover_from_a_job_without_a_slot_takes_one() -> None:
     assert isinstance(exchange_slots(world, fresh, old)[SLOTS], Check)
     without = old.model_copy(update={"has_slot": False})
     assert exchange_slots(world, fresh, without) == take_slot(world, fresh)
+    other_lane = fresh.model_copy(update={"lane": Lane.BULK})
+    assert exchange_slots(world, other_lane, without) == take_slot(world, other_lane)
+    assert "old slots" in exchange_slots(world, other_lane, old)
 
 
 @pytest.mark.parametrize("state", State)
