@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from handlers.jobs.selection.request import Accepted, accept, parse
+from handlers.jobs.selection.resolve import offer_upload
 from handlers.jobs.words.operation import Change, Fail, Fields, Operation, Outcome
 from handlers.jobs.words.table import Table
+from handlers.jobs.words.upload import Format, UploadForm
 from handlers.operations.parameters import Parameters
+from handlers.testing.world import MemoryWorld
+
+from .jobs import TENANT
 
 MANY: Final = 2000
+FORM: Final = UploadForm(format=Format.JSONL, column="sku")
 PARAMS_BYTES: Final = 64 * 1024
 
 
@@ -32,3 +39,21 @@ def price_list(more: int = 0) -> bytes:
     content = "".join(json.dumps(row) + "\n" for row in rows).encode()
     assert len(content) > PARAMS_BYTES
     return content
+
+
+def upload(world: MemoryWorld, content: bytes, form: UploadForm = FORM, to: str = TENANT) -> str:
+    """The id of an upload with this content; ``to`` is the tenant."""
+    offer = offer_upload(world, to, form)
+    world.uploads.send(offer.address, content)
+    return offer.upload_id
+
+
+def wanted(world: MemoryWorld, upload_id: str, ids: int, subject: str = "s") -> Accepted:
+    """A request for so many records, with that table."""
+    body = {
+        "operation": "priced",
+        "subject": subject,
+        "params": {"prices": {"upload_id": upload_id}},
+        "ids": [f"r{n}" for n in range(ids)],
+    }
+    return accept(parse(json.dumps(body)), world.operations, max_ids=1000)

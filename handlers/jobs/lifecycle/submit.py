@@ -94,7 +94,7 @@ def submit(
     """
     check_address(world, request)
     selection = select(world, tenant, request)
-    tables = fix_tables(world, tenant, request)
+    tables = fix_tables(world, tenant, request) if request.tables else {}
     job = _new_job(world, tenant, request, selection, idempotency)
     job = job.model_copy(update={"created_by": created_by, "tables": tables})
     if job.payload is not None:

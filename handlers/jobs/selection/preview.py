@@ -70,7 +70,8 @@ def preview(world: World, tenant: str, request: Accepted) -> Preview:
     """The preview of a request; writes nothing. Raises Unprocessable, Transient."""
     check_address(world, request)
     selection = select(world, tenant, request)
-    fix_tables(world, tenant, request, keep=False)
+    if request.tables:
+        fix_tables(world, tenant, request, keep=False)
     try:
         count, sample = _looked_at(world, tenant, selection)
     except QueryRefused as error:

@@ -19,6 +19,7 @@ from ..words.exact_json import (
 from ..words.filters import Filter
 from ..words.limits import MAX_ID_BYTES, MAX_PARAMS_BYTES, MAX_QUERY_BYTES, MAX_SUBJECT_BYTES
 from ..words.operation import Operations
+from ..words.table import TABLES, Table
 from ..words.text_rules import text_problem, text_schema
 from ..words.upload import UPLOAD_ID
 from .field_errors import FieldError, Path, field_errors
@@ -161,6 +162,8 @@ class Accepted:
     stop_when_hopeless: bool = True
     labels: Mapping[str, str]
     notify: str | None = None
+    tables: frozenset[str] = frozenset()
+    """The uploads that the parameters name as lookup tables."""
 
 
 def parse(body: str) -> dict[str, Any]:
@@ -180,7 +183,8 @@ def accept(content: Mapping[str, Any], operations: Operations, *, max_ids: int) 
     """Check a request against its model and its operation's. Raises BadRequest, TooLarge."""
     _check_sizes(content, max_ids)
     request, errors = _modelled(JobRequest, content, ())
-    errors += [*_selection_errors(content), *_operation_errors(content, operations)]
+    tables: set[str] = set()
+    errors += [*_selection_errors(content), *_operation_errors(content, operations, tables)]
     if request is None or errors:
         raise bad(_in_order(errors))
     _check_query_size(request.query)
@@ -200,6 +204,7 @@ def accept(content: Mapping[str, Any], operations: Operations, *, max_ids: int) 
         stop_when_hopeless=request.stop_when_hopeless,
         labels=request.labels,
         notify=request.notify.url if request.notify else None,
+        tables=frozenset(tables),
     )
 
 
@@ -242,10 +247,13 @@ def checked(model: type[Model], content: Mapping[str, Any]) -> Model:
 
 
 def _modelled(
-    model: type[Model], content: Mapping[str, Any], prefix: Path
+    model: type[Model],
+    content: Mapping[str, Any],
+    prefix: Path,
+    context: Mapping[str, object] | None = None,
 ) -> tuple[Model | None, list[FieldError]]:
     try:
-        return model.model_validate(content), []
+        return model.model_validate(content, context=context), []
     except ValidationError as error:
         return None, list(field_errors(error, prefix))
 
@@ -263,8 +271,11 @@ def _selection_errors(content: Mapping[str, Any]) -> Iterator[FieldError]:
         yield FieldError(("traversal",), "goes with a query, and the request has none")
 
 
-def _operation_errors(content: Mapping[str, Any], operations: Operations) -> Sequence[FieldError]:
-    """Of an operation that exists: what is wrong with its parameters."""
+def _operation_errors(
+    content: Mapping[str, Any], operations: Operations, tables: set[str]
+) -> Sequence[FieldError]:
+    """Of an operation that exists: what is wrong with its parameters. tables: gets the uploads that
+    they name as lookup tables."""
     name, params = content.get("operation"), content.get("params", {})
     if not isinstance(name, str) or not name:
         return ()
@@ -274,7 +285,12 @@ def _operation_errors(content: Mapping[str, Any], operations: Operations) -> Seq
         return [FieldError(("operation",), f"there is no such operation; there are: {known}")]
     if not isinstance(params, dict):
         return ()
-    return _modelled(operation.parameters, params, ("params",))[1]
+
+    def noted(upload_id: str) -> Table:
+        tables.add(upload_id)
+        return Table(None)
+
+    return _modelled(operation.parameters, params, ("params",), {TABLES: noted})[1]
 
 
 def _in_order(errors: Sequence[FieldError]) -> Sequence[FieldError]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from typing import Final
 
 import pytest
 
 from handlers.jobs.lifecycle.retry_failed import retry_failed
 from handlers.jobs.lifecycle.submit import Created, submit
-from handlers.jobs.selection.preview import preview
-from handlers.jobs.selection.request import Accepted, BadRequest, Unprocessable, accept, parse
 from handlers.jobs.selection.resolve import offer_upload
 from handlers.jobs.selection.tables import read_table
 from handlers.jobs.storage.control_table import read_job
@@ -20,13 +16,10 @@ from handlers.jobs.words.job import EndReason, Job, Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from handlers.jobs.words.table import TableCache
-from handlers.jobs.words.upload import Format, UploadForm
 from handlers.testing.payload_store import MemoryPayloadStore
 from handlers.testing.world import MemoryWorld, memory_world
 from tests.support.jobs import TENANT, run_next
-from tests.support.tables import MANY, PRICED, price_list
-
-FORM: Final = UploadForm(format=Format.JSONL, column="sku")
+from tests.support.tables import FORM, MANY, PRICED, price_list, upload, wanted
 
 
 class Counted(MemoryPayloadStore):
@@ -43,22 +36,6 @@ class Counted(MemoryPayloadStore):
 def world() -> MemoryWorld:
     made = memory_world(operations={"priced": PRICED}, limits=Limits(small_max_items=10))
     return replace(made, payloads=Counted())
-
-
-def upload(world: MemoryWorld, content: bytes, form: UploadForm = FORM, to: str = TENANT) -> str:
-    offer = offer_upload(world, to, form)
-    world.uploads.send(offer.address, content)
-    return offer.upload_id
-
-
-def wanted(world: MemoryWorld, upload_id: str, ids: int, subject: str = "s") -> Accepted:
-    body = {
-        "operation": "priced",
-        "subject": subject,
-        "params": {"prices": {"upload_id": upload_id}},
-        "ids": [f"r{n}" for n in range(ids)],
-    }
-    return accept(parse(json.dumps(body)), world.operations, max_ids=1000)
 
 
 def load(world: MemoryWorld, skus: dict[int, str]) -> None:
@@ -126,46 +103,6 @@ def test_a_retry_of_the_failed_records_has_the_same_table(world: MemoryWorld) ->
     assert again.tables == job.tables
     run_next(world, Lane.SMALL)
     assert prices(world, 1) == [7]
-
-
-@pytest.mark.parametrize(
-    ("content", "form", "why"),
-    [
-        (b'{"sku": "a"}\n{"sku": "a"}\n', FORM, "line 2: has the key 'a'"),
-        (b'"a"\n', UploadForm(format=Format.JSONL), "names no 'column'"),
-        (b'{"sku": "a", "x": "' + b"y" * 300 + b'"}\n', FORM, "a table may have 200"),
-        (b"sku,a_long_name_of_a_column\n" + b"a,\nb,\nc,\nd,\ne,\nf,\n", None, "200 bytes as JSON"),
-    ],
-)
-def test_what_is_no_table_is_refused_by_its_field(
-    world: MemoryWorld, content: bytes, form: UploadForm | None, why: str
-) -> None:
-    small = replace(world, limits=Limits(max_table_bytes=200))
-    upload_id = upload(small, content, form or UploadForm(format=Format.CSV, column="sku"))
-    for ask in (submit, preview):
-        with pytest.raises(Unprocessable) as refused:
-            ask(small, TENANT, wanted(small, upload_id, 1))
-        assert refused.value.field == "params.prices"
-        assert why in str(refused.value)
-    assert not world.payloads.names()
-
-
-def test_a_table_of_another_tenant_does_not_exist(world: MemoryWorld) -> None:
-    theirs = upload(world, price_list(), to="other")
-    with pytest.raises(Unprocessable, match="no such upload") as refused:
-        submit(world, TENANT, wanted(world, theirs, 1))
-    assert refused.value.field == "params.prices"
-
-
-def test_a_preview_keeps_nothing(world: MemoryWorld) -> None:
-    preview(world, TENANT, wanted(world, upload(world, price_list()), 1))
-    assert not world.payloads.names()
-
-
-def test_an_id_that_is_none_is_a_bad_request(world: MemoryWorld) -> None:
-    with pytest.raises(BadRequest) as refused:
-        wanted(world, "none", 1)
-    assert refused.value.field == "params.prices.upload_id"
 
 
 def test_a_table_that_is_gone_or_changed_ends_the_job(world: MemoryWorld) -> None:
