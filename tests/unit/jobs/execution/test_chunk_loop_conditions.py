@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -43,6 +43,8 @@ class Limiter:
     holding: bool = False
     gives_up: bool = False
     waited_ms: int = 0
+    answers: list[bool] = field(default_factory=list)
+    """Whether the attempt has to stop, as the loop answered."""
 
     def look(self, _world: object, _job: object) -> None: ...
 
@@ -50,7 +52,9 @@ class Limiter:
         return size
 
     def wait(self, _world: object, _plans: Iterable[object], stopping: Callable[[], bool]) -> None:
-        if self.gives_up and stopping():
+        if self.gives_up:
+            self.answers.append(stopping())
+        if any(self.answers):
             raise GaveUpWaiting
 
 
@@ -137,8 +141,10 @@ def test_an_attempt_that_has_to_stop_gives_up_waiting_for_its_rate() -> None:
     made = loop(world, job, lambda _: asked.pop(0), limiter=Limiter(gives_up=True))
     end = made.walk(job)
     assert (end.stop, end.job.position) == (StopReason.SHUTDOWN, 0)
-    goes_on = loop(world, job, limiter=Limiter(gives_up=True)).walk(job)
+    limiter = Limiter(gives_up=True)
+    goes_on = loop(world, job, limiter=limiter).walk(job)
     assert (goes_on.stop, goes_on.job.position) == (None, 3)
+    assert limiter.answers == [False]
 
 
 # --- a job that moved -------------------------------------------------------------------------
@@ -236,3 +242,17 @@ def test_a_record_that_was_planned_too_often_fails_without_being_read(
     assert not isinstance(plans["r0001"].outcome, Fail)
     made._plan_again(job, ["r0001"], times, "too often")
     assert read == [["r0001"]]
+
+
+@pytest.mark.parametrize(
+    ("count", "bad", "told"), [(4, [1], True), (4, [0, 1, 2, 3], False), (1, [0], True)]
+)
+def test_the_store_tells_which_records_are_bad_unless_it_refuses_all(
+    count: int, bad: list[int], *, told: bool
+) -> None:
+    _, _, made, (entries, plans, _) = replanning(count)
+    invalid = {record_role(n): Reason(Why.INVALID, message="too large") for n in bad}
+    found = made._unwritable(Rejected("commit_chunk", invalid), entries, plans)
+    assert (found is not None) is told
+    if found is not None:
+        assert [each.id for each in found] == [f"r{n:04}" for n in bad]

@@ -214,3 +214,12 @@ def test_a_run_without_time_handles_nothing() -> None:
     assert partition
     assert set(Recovery(world, out_of_time=lambda: True).run().values()) == {0}
     assert Recovery(world).run()["LEASE".lower()] == 1
+
+
+@pytest.mark.parametrize(("expires_in", "handled"), [(0, True), (1, False)])
+def test_a_clean_up_of_a_job_that_cannot_be_read_counts_when_it_has_ended(
+    expires_in: int, *, handled: bool
+) -> None:
+    world, _, job, _ = due_lease(RUNNING, expires_in, total="many", cleanup=True)
+    found = Found(control_table.job_key(job.id), {"id": job.id})
+    assert Recovery(world)._cleanup(found) is handled

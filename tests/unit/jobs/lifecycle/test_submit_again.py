@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from handlers.jobs.lifecycle import submit as submitting
-from handlers.jobs.lifecycle.submit import Busy, Created, submit_prepared
+from handlers.jobs.lifecycle.submit import Busy, Created, _Submission, submit_prepared
 from handlers.jobs.storage import control_table
 from handlers.jobs.transitions.finish import Ending, finish_job
 from handlers.jobs.words.errors import Reason, Refused, Transient, Why
+from handlers.jobs.words.job import Lease
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
+from handlers.jobs.words.timing import ms
 from handlers.jobs.words.writes import Delete
 from handlers.testing.world import memory_world
 from tests.support.jobs import begin, create, fill, new_job, now, write
@@ -133,3 +135,34 @@ def test_a_refused_job_drops_its_list_if_it_has_one(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(submitting, "INLINE_ID_BYTES", 0)
     assert isinstance(create(world, ids), Busy)
     assert len(dropped) == 1
+
+
+def test_the_holder_that_the_same_request_made_is_its_answer() -> None:
+    """Also when the row of the request is gone."""
+    world = memory_world()
+    made = submit_prepared(world, another(new_job(world, fill(world, 2)), idempotency="key"))
+    assert isinstance(made, Created)
+    world.store.transact("gone", [Delete(control_table.request_key("key"))])
+    same = submit_prepared(world, another(made.job, id="third"))
+    assert isinstance(same, Created)
+    assert (same.job.id, same.replayed) == ("another", True)
+    for other in (None, "other"):
+        result = submit_prepared(world, another(made.job, id="fourth", idempotency=other))
+        assert isinstance(result, Busy)
+
+
+@pytest.mark.parametrize(
+    ("change", "taken"),
+    [({}, True), ({"expires_at": None}, False), ({"fence": 1}, False), ({"expires_at": 1}, False)],
+)
+def test_a_holder_is_dead_by_its_own_lease_long_past_its_expiry(
+    change: dict[str, int | None], *, taken: bool
+) -> None:
+    """A number is added."""
+    world = memory_world()
+    job = begin(world, new_job(world, fill(world, 2)))
+    expired = world.runtime.now() - ms(world.timing.takeover_grace) - 1
+    lease = Lease(job_id=job.id, fence=job.fence, expires_at=expired)
+    values = {n: None if by is None else getattr(lease, n) + by for n, by in change.items()}
+    changed = lease.model_copy(update=values)
+    assert _Submission(world, job)._may_take_over(changed, job) is taken

@@ -117,3 +117,38 @@ def test_a_lease_of_another_kind_of_key_is_no_lease() -> None:
     assert undecodable._lease_key({"tenant": "t", "subject": 3}) is None
     assert undecodable._lease_key({"tenant": None, "subject": "s"}) is None
     assert isinstance(undecodable._lease_key({"tenant": "t", "subject": "s"}), Key)
+
+
+@pytest.mark.parametrize(
+    ("change", "dropped", "is_left"),
+    [
+        ({"cleanup": True, "payload": "list"}, ["list"], False),
+        ({"cleanup": True}, [], False),
+        ({"payload": "list"}, [], False),
+        ({"cleanup": "yes", "payload": "list"}, [], True),
+    ],
+)
+def test_only_a_list_that_was_to_be_deleted_is_deleted(
+    change: Item, dropped: list[str], monkeypatch: pytest.MonkeyPatch, *, is_left: bool
+) -> None:
+    """A job that failed may be retried, and needs its list."""
+    world, job = undecodable_job("FAILED")
+    key = control_table.job_key(job.job_id)
+    world.store.transact("left", [Update(key, set=change)])
+    asked: list[str] = []
+    monkeypatch.setattr(world.payloads, "delete", asked.append)
+    item = world.store.get(key) or {}
+    assert _UndecodableJob(world, job.job_id, item, "why", None)._clean_up()
+    assert asked == dropped
+    assert bool((world.store.get(key) or {}).get("cleanup")) is is_left
+
+
+def test_a_job_that_was_retried_meanwhile_is_not_marked_as_cleaned_up() -> None:
+    world, job = undecodable_job("FAILED")
+    key = control_table.job_key(job.job_id)
+    world.store.transact("left", [Update(key, set={"cleanup": True})])
+    item = world.store.get(key) or {}
+    world.store.transact("retried", [Update(key, set={"state": "QUEUED"})])
+    before = world.store.snapshot()
+    assert not _UndecodableJob(world, job.job_id, item, "why", None)._clean_up()
+    assert world.store.snapshot() == before
