@@ -74,7 +74,7 @@ def shell(folder: Path, script: str, **env: str) -> str:
     return done.stdout
 
 
-# --- pages that are one session -----------------------------------------------------------------
+# --- pages that are one script ------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -91,19 +91,18 @@ def tutorial(clone: Path, stack: LocalStack) -> Iterator[Path]:
     stack.attach()
 
 
-def session(page: str, *, beginning: str) -> str:
+def whole(page: str, *, beginning: str) -> str:
     """The scripts of a page from one to ``make down``, without that: it would end the stack that
     other tests use. They end stacks of their own."""
     found = scripts(page)
     [first] = [number for number, each in enumerate(found) if each.startswith(beginning)]
-    whole = "\n".join(found[first:])
-    script, down, _ = whole.partition(f"{DOWN}\n")
+    script, down, _ = "\n".join(found[first:]).partition(f"{DOWN}\n")
     assert down
     return script
 
 
 def test_the_tutorial_from_its_first_command_to_its_last(tutorial: Path) -> None:
-    said = shell(tutorial, session(TUTORIAL, beginning="make up"))
+    said = shell(tutorial, whole(TUTORIAL, beginning="make up"))
     assert "already up" in said
     assert "the app is deployed" in said
     first, africa, americas = re.finditer(ALL, said)
@@ -128,7 +127,7 @@ def tutorial_try() -> list[str]:
 
 
 def test_what_the_readme_shows_of_its_use(clone: Path) -> None:
-    said = shell(clone, session(README, beginning="make up"))
+    said = shell(clone, whole(README, beginning="make up"))
     assert len(re.findall(ALL, said)) == 2
     assert "set_fields" in said
 

@@ -15,7 +15,7 @@ from .pages import PAGES, commands, scripts
 OPERATORS: Final = "tests/handlers/test_page_commands.py"
 """Runs commands of operators as they stand, on a deployment on moto."""
 LOCAL: Final = "tests/e2e/test_page_commands.py"
-"""Runs what stands on pages in one session, on the tests' local stack."""
+"""Runs what stands on pages, some from beginning to end, on the tests' local stack."""
 INDEX: Final = "tests/e2e/test_operator_commands.py"
 """Runs commands about the search index as they stand, on a local stack that has one."""
 INSTALLED: Final = "tests/e2e/test_installed.py"
@@ -47,7 +47,7 @@ class Rule:
 
 FAIRLANE: Final = r"(\.venv/bin/)?fairlane "
 RULES: Final = (
-    # Pages that are one session, from their first line to their last.
+    # Pages that are one script, from their first line to their last.
     Rule(LOCAL, r"", ("docs/tutorial.md",)),
     Rule(LOCAL, rf"make (up|down)|{FAIRLANE}jobs", ("README.md",)),
     Rule(FIRST_APP, rf"{FAIRLANE}|CDK_OUTDIR=", ("docs/first-app.md",)),
