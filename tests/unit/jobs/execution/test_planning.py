@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from handlers.jobs.words.job import Lane
+from handlers.jobs.execution.planning import _reason, check_understood, work_of
+from handlers.jobs.words.errors import JobFailed
+from handlers.jobs.words.job import EndReason, Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.operation import Change, Operation, Skip
 from handlers.jobs.words.states import State
@@ -60,3 +62,18 @@ def test_what_no_operation_may_return_fails_its_record_alone(returned: Any) -> N
     run_next(world, Lane.SMALL)
     ended = now(world, job)
     assert (ended.state, ended.failed, ended.skipped) == (State.SUCCEEDED, 1, 1)
+
+
+def test_a_job_of_an_unknown_operation_is_not_understood() -> None:
+    world = memory_world()
+    job = new_job(world, fill(world, 1)).model_copy(update={"operation": "unknown"})
+    for asked in (work_of, check_understood):
+        with pytest.raises(JobFailed) as raised:
+            asked(world, job)
+        assert raised.value.reason == EndReason.UNKNOWN_OPERATION
+
+
+@pytest.mark.parametrize("reason", [7, None, b"bytes"])
+def test_a_reason_that_is_no_text_is_told_by_its_type(reason: object) -> None:
+    with pytest.raises(TypeError, match=type(reason).__name__):
+        _reason(reason)

@@ -101,3 +101,23 @@ def test_closing_waits_for_what_is_being_read_and_begins_no_more(world: MemoryWo
     assert reads.at_once == 0
     world.runtime.sleep(60_000)
     assert reads.begun == [0, 1]
+
+
+def test_after_a_close_the_next_chunk_is_read_when_it_is_taken(world: MemoryWorld) -> None:
+    reads = Reads(world)
+    ahead = Prefetch(world, reads)
+    ahead.take(0)
+    ahead.close()
+    assert ahead.take(1).part.next == 2
+    ahead.close()
+    assert 1 in reads.begun
+
+
+def test_behind_the_last_chunk_nothing_is_begun(
+    world: MemoryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead = Prefetch(world, Reads(world))
+    spawned: list[str] = []
+    monkeypatch.setattr(world.runtime, "spawn", lambda name, _run: spawned.append(name))
+    assert ahead.take(CHUNKS - 1).part.next is None
+    assert spawned == []
