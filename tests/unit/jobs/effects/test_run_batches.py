@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from handlers.jobs.effects.run import FRESH, effect_of_chunk, run_effect
+from handlers.jobs.effects.run import FRESH, SLOW, effect_of_chunk, run_effect
 from handlers.jobs.words.effect import Delivered, Effect
 from handlers.jobs.words.errors import NotAsked, Transient
 from handlers.jobs.words.operation import Fail, Plan, Skip, Touch
@@ -191,3 +191,39 @@ def test_a_batch_without_removals_is_read_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(world.records, "read", watched)
     run_effect(world, effect("index"))
     assert len(read) == 1
+
+
+@pytest.mark.parametrize(
+    ("takes", "version", "sent"),
+    [(SLOW + 1, 1, ["a"]), (SLOW, 1, []), (SLOW + 1, 2, []), (SLOW + 1, 3, [])],
+)
+def test_what_was_made_again_during_a_slow_delivery_is_sent_again(
+    takes: int, version: int, sent: list[str]
+) -> None:
+    """A record that was removed and made again begins with a lower version."""
+    index = Sink()
+    world = world_with(index=index)
+
+    def made_again() -> None:
+        index.before = lambda: None
+        world.runtime.sleep(takes)
+        world.records.load(TENANT, {"a": {"n": 9, "version": version}})
+
+    index.before = made_again
+    assert not run_effect(world, effect("index")).todo
+    assert [id_ for batch in index.sent[1:] for id_ in batch] == sent
+
+
+def test_a_removed_record_that_was_made_again_is_sent_again_however_quick_it_was() -> None:
+    index = Sink()
+    world = world_with(index=index)
+    record = world.records.read(TENANT, ["b"])["b"]
+    world.store.transact("outside", [world.records.remove(record, "other")])
+
+    def made_again() -> None:
+        index.before = lambda: None
+        world.records.load(TENANT, {"b": {"n": 9, "version": 7}})
+
+    index.before = made_again
+    assert not run_effect(world, effect("index")).todo
+    assert [*index.sent[1]] == ["b"]

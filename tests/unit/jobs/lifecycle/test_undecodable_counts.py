@@ -152,3 +152,14 @@ def test_a_job_that_was_retried_meanwhile_is_not_marked_as_cleaned_up() -> None:
     before = world.store.snapshot()
     assert not _UndecodableJob(world, job.job_id, item, "why", None)._clean_up()
     assert world.store.snapshot() == before
+
+
+def test_a_move_that_is_refused_gives_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, job = undecodable_job("RUNNING")
+    key = control_table.job_key(job.job_id)
+    world.store.transact("resumed", [Update(key, add={"fence": 1})])
+    asked: list[object] = []
+    monkeypatch.setattr(undecodable, "admit_held", lambda *a: asked.append(a))
+    assert not job._move(State.RUNNING, F)
+    assert asked == []
+    assert (world.store.get(key) or {})["state"] == "RUNNING"
