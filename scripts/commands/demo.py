@@ -31,6 +31,10 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the stack up and print how to use it.")
     ] = False,
+    iam: Annotated[
+        bool,
+        typer.Option("--iam", help="Refuse functions and workers what their roles do not allow."),
+    ] = False,
     small_jobs: Annotated[int, typer.Option(min=1, max=500, help="Small jobs to submit.")] = 50,
 ) -> None:
     """Show that small jobs start at once while bulk jobs fill every bulk slot.
@@ -46,7 +50,7 @@ def demo(
     with (
         steps,
         own.taken_down(
-            own.up("demo", steps=steps, settings=TWO_LANES), steps=steps, keep=keep
+            own.up("demo", steps=steps, settings=TWO_LANES, iam=iam), steps=steps, keep=keep
         ) as stack,
     ):
         report = run(stack, tenants, load, steps, slo=slo_ms(TWO_LANES), started=started)

@@ -50,6 +50,10 @@ def up(
     search: Annotated[
         bool, typer.Option("--search/--no-search", help="Run a search index (osmem-server).")
     ] = True,
+    iam: Annotated[
+        bool,
+        typer.Option("--iam", help="Refuse functions and workers what their roles do not allow."),
+    ] = False,
     settings: Settings = None,
 ) -> None:
     """Start a local stack: local AWS, the deployed app of this folder's cdk.json, bulk workers.
@@ -67,6 +71,7 @@ def up(
             search=search,
             settings=_read(settings),
             supervised=True,
+            iam=iam,
             steps=steps,
         )
         try:

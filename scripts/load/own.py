@@ -22,6 +22,7 @@ def up(
     workers: int = 1,
     records: bool = True,
     search: bool = False,
+    iam: bool = False,
     root: Path = ROOT,
 ) -> LocalStack:
     """Bring up a stack called ``name``, or ``name-2`` and so on when that one is another
@@ -34,6 +35,7 @@ def up(
             workers=workers,
             records=records,
             search=search,
+            iam=iam,
             steps=steps,
         )
         try:

@@ -28,6 +28,7 @@ import urllib3
 from ministack import app  # type: ignore[import-untyped]  # it has no types
 from ministack.services import dynamodb  # type: ignore[import-untyped]  # it has no types
 
+from . import enforcing
 from .errors import LocalError
 from .ministack import DATABASE_URL
 
@@ -172,4 +173,6 @@ def main() -> None:
     correct(dynamodb)
     if database := os.environ.get(DATABASE_URL):
         app.SERVICE_HANDLERS["dynamodb"] = forwarding(app.SERVICE_HANDLERS["dynamodb"], database)
+    if app.AUTH:
+        enforcing.enforce()
     app.main()

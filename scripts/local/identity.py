@@ -29,6 +29,17 @@ TENANT_CLAIM: Final = "tenant"
 SCOPES: Final = ("jobs:read", "jobs:write")
 KEY_ID: Final = "development"
 KEY_BITS: Final = 2048
+PUBLIC: Final = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Principal": "*",
+            "Action": "s3:GetObject",
+            "Resource": f"arn:aws:s3:::{BUCKET}/*",
+        }
+    ],
+}
 
 
 class Issuer:
@@ -60,6 +71,9 @@ class Issuer:
 
     def publish(self, s3: S3Client) -> None:
         s3.create_bucket(Bucket=BUCKET)
+        # As an issuer's keys are: for everybody.
+        s3.delete_public_access_block(Bucket=BUCKET)
+        s3.put_bucket_policy(Bucket=BUCKET, Policy=json.dumps(PUBLIC))
         s3.put_object(
             Bucket=BUCKET,
             Key=JWKS_KEY,

@@ -35,6 +35,8 @@ STOP_GRACE_S: Final = 5
 ATTEMPTS: Final = 3
 DATABASE_URL: Final = "AWS_ENDPOINT_URL_DYNAMODB"
 """Where the AWS libraries look for the database's own address."""
+ENFORCED: Final = {"AUTH": "true"}
+"""ministack's environment in which it refuses what the caller's role does not allow."""
 
 
 def endpoint(port: int) -> str:

@@ -73,6 +73,7 @@ class Parts:
     def workers(self) -> Workers:
         return Workers(
             self.clients.ecs,
+            credentials_of=self.clients.credentials_of if self._state.iam else None,
             task_definition=self.deployed.only("AWS::ECS::TaskDefinition"),
             addresses=self.addresses,
             folder=self.folder.path,

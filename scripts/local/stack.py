@@ -42,7 +42,7 @@ class LocalStack(Parts):
     """``with LocalStack("name") as stack: ...`` brings it up and takes it down; ``up``, ``attach``
     and ``down`` do the same across commands."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  each says what a stack has
         self,
         name: str = DEFAULT_NAME,
         *,
@@ -52,11 +52,13 @@ class LocalStack(Parts):
         records: bool | Path = True,
         search: bool = False,
         supervised: bool = False,
+        iam: bool = False,
         steps: Steps | None = None,
     ) -> None:
         """settings: what differs from ``settings.LOCAL``. workers: bulk workers to start.
         records: load the airports, or those of a file, or none. search: have a search index, in
-        the embedded engine. supervised: replace workers that end."""
+        the embedded engine. supervised: replace workers that end. iam: functions and workers may
+        do what their roles allow, and nothing else."""
         super().__init__(name, root=root)
         self.project = PROJECT
         """Whose app is deployed."""
@@ -65,6 +67,7 @@ class LocalStack(Parts):
         self._with_records = records
         self._supervised = supervised
         self._with_search = search
+        self._iam = iam
         self._steps = steps or Steps(quiet=True)
 
     # --- life --------------------------------------------------------------------------------
@@ -152,7 +155,7 @@ class LocalStack(Parts):
     # --- inside ------------------------------------------------------------------------------
 
     def _start(self, own: Sequence[Attributes] | None) -> None:
-        self._save(wanted=self._worker_count, settings=self._settings or {})
+        self._save(wanted=self._worker_count, settings=self._settings or {}, iam=self._iam)
         step = self._steps.step
         with self._synthesis(self._settings or {}, search=self._with_search) as synthesis:
             with step("Starting the local AWS"):
@@ -273,6 +276,15 @@ class LocalStack(Parts):
 
     def _start_aws(self) -> None:
         folder = self.folder.path
+        if self._iam:
+            ministack.start(
+                folder,
+                lambda process, port: self._save(
+                    aws=process, port=port, database=process, database_port=port
+                ),
+                over=ministack.ENFORCED,
+            )
+            return
         _, database_port = ministack.start_database(
             folder, lambda process, port: self._save(database=process, database_port=port)
         )

@@ -30,6 +30,9 @@ class State(BaseModel):
     database: Process | None = None
     """The local AWS's database, a process of its own."""
     database_port: int = 0
+    iam: bool = False
+    """Each program may do what its role allows. The database is then in the local AWS's process,
+    where the roles are."""
     search: Process | None = None
     """The embedded search engine, where the stack has one."""
     search_url: str = ""
@@ -51,7 +54,8 @@ class State(BaseModel):
     def processes(self) -> tuple[Process, ...]:
         """Those that were started, running or not."""
         others = (self.aws, self.database, self.search, self.supervisor)
-        return (*self.workers, *(process for process in others if process))
+        # One process may be both the local AWS and its database.
+        return tuple(dict.fromkeys((*self.workers, *(process for process in others if process))))
 
     @property
     def up(self) -> bool:

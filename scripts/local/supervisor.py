@@ -94,8 +94,10 @@ def workers_of(
 ) -> Workers:
     """The bulk workers that a stack's state names."""
     assert state.deployed is not None  # a stack that is up is deployed
+    clients = Clients(state.port, state.database_port)
     return Workers(
-        Clients(state.port, state.database_port).ecs,
+        clients.ecs,
+        credentials_of=clients.credentials_of if state.iam else None,
         task_definition=state.deployed.only("AWS::ECS::TaskDefinition"),
         addresses=addresses(state.port, state.database_port),
         folder=folder.path,

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.messages import Message
@@ -32,7 +32,7 @@ def warm(clients: Clients, api: Api) -> None:
     calls = [mapping for mapping in mappings for _ in range(_concurrency(mapping))]
     with ThreadPoolExecutor(len(calls) + API_CALLS) as pool:
         # At the same time, so that each finds the others busy and starts a process of its own.
-        queues = [pool.submit(_invoke, clients, mapping["FunctionArn"]) for mapping in calls]
+        queues = [pool.submit(look_up, clients, mapping["FunctionArn"]) for mapping in calls]
         requests = [pool.submit(_ask, api) for _ in range(API_CALLS)]
     _raise_first([future.exception() for future in (*queues, *requests)])
 
@@ -41,13 +41,16 @@ def _concurrency(mapping: Mapping) -> int:
     return mapping.get("ScalingConfig", {}).get("MaximumConcurrency", 1)
 
 
-def _invoke(clients: Clients, function: str) -> None:
+def look_up(clients: Clients, function: str) -> Any:
+    """What the small lane's function answers to a message whose job does not exist.
+    Raises LocalError when it does not run."""
     answer = clients.lambda_.invoke(FunctionName=function, Payload=json.dumps(_event()))
-    if "FunctionError" in answer:
-        said = answer["Payload"].read().decode(errors="replace")
+    said = answer["Payload"].read().decode(errors="replace")
+    if answer.get("FunctionError"):
         raise LocalError(
             f"the function {function} does not run: {said}. Its output is in ministack.log"
         )
+    return json.loads(said)
 
 
 def _event() -> dict[str, object]:

@@ -16,13 +16,14 @@ from .project import PACKAGES
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs import ECSClient
-    from mypy_boto3_ecs.type_defs import ContainerDefinitionOutputTypeDef
+    from mypy_boto3_ecs.type_defs import ContainerDefinitionOutputTypeDef, TaskDefinitionTypeDef
 
 STOP_GRACE_S: Final = 10
 
 
 class Workers:
-    """The bulk workers of one stack.
+    """The bulk workers of one stack. They have the credentials that ``credentials_of`` tells of
+    their task's role (ECS would renew them), and without it those that may do everything.
 
     ``code`` is the folder they start in, with what they import and the environment does not have.
     ``known`` are those started so far; ``changed`` is called with the new list before anything can
@@ -33,6 +34,7 @@ class Workers:
         self,
         ecs: ECSClient,
         *,
+        credentials_of: Callable[[str], Mapping[str, str]] | None = None,
         task_definition: str,
         addresses: Mapping[str, str],
         folder: Path,
@@ -41,6 +43,7 @@ class Workers:
         changed: Callable[[Sequence[Process]], None],
     ) -> None:
         self._ecs = ecs
+        self._credentials_of = credentials_of
         self._task_definition = task_definition
         self._addresses = addresses
         self._folder = folder
@@ -59,8 +62,9 @@ class Workers:
         """Start ``count`` more workers; ``env`` goes over the task's environment (None removes a
         variable), ``module`` runs instead of its command, and ``code`` is imported from before all
         else, for what a scenario changes on purpose."""
-        container = self._container()
-        over = {**self._environment(container), **(env or {})}
+        task = self._task()
+        container = _container(task)
+        over = {**self._environment(container), **self._credentials(task), **(env or {})}
         started = []
         for _ in range(count):
             worker = processes.start(
@@ -84,14 +88,12 @@ class Workers:
         self._all.clear()
         self._changed(self._all)
 
-    def _container(self) -> ContainerDefinitionOutputTypeDef:
+    def _task(self) -> TaskDefinitionTypeDef:
         answer = self._ecs.describe_task_definition(taskDefinition=self._task_definition)
-        containers = answer["taskDefinition"].get("containerDefinitions", [])
-        if len(containers) != 1:
-            raise LocalError(
-                f"the task {self._task_definition} has {len(containers)} containers; expected one"
-            )
-        return containers[0]
+        return answer["taskDefinition"]
+
+    def _credentials(self, task: TaskDefinitionTypeDef) -> Mapping[str, str]:
+        return {} if self._credentials_of is None else self._credentials_of(task["taskRoleArn"])
 
     def _environment(self, container: ContainerDefinitionOutputTypeDef) -> dict[str, str]:
         """The task's environment and nothing of the caller's, plus what ECS would add."""
@@ -102,6 +104,15 @@ class Workers:
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.defpath]),
             "PYTHONUNBUFFERED": "1",
         }
+
+
+def _container(task: TaskDefinitionTypeDef) -> ContainerDefinitionOutputTypeDef:
+    containers = task.get("containerDefinitions", [])
+    if len(containers) != 1:
+        raise LocalError(
+            f"the task {task.get('family', '')} has {len(containers)} containers; expected one"
+        )
+    return containers[0]
 
 
 def command(container: ContainerDefinitionOutputTypeDef) -> list[str]:
