@@ -167,7 +167,7 @@ def settle() -> Sent:
 def chunk() -> Sent:
     world, job = running()
     after = job.model_copy(update={"position": 2, "cursor": 2, "succeeded": 2})
-    return sent(world, commit_chunk(world, job, after, records=[], outcomes=None), job)
+    return sent(world, commit_chunk(world, job, after, records=[], outcomes={}), job)
 
 
 def id_list() -> Sent:
