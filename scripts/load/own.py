@@ -25,8 +25,8 @@ def up(
     iam: bool = False,
     root: Path = ROOT,
 ) -> LocalStack:
-    """Bring up a stack called ``name``, or ``name-2`` and so on when that one is another
-    command's. Raises LocalError."""
+    """Bring up a stack to measure on, called ``name``, or ``name-2`` and so on when that one is
+    another command's. Raises LocalError."""
     for number in count(1):
         own = LocalStack(
             name if number == 1 else f"{name}-{number}",
@@ -38,6 +38,7 @@ def up(
             iam=iam,
             steps=steps,
         )
+        own.measured = True
         try:
             return own.up()
         except (AlreadyUp, InUse):

@@ -62,6 +62,9 @@ class LocalStack(Parts):
         super().__init__(name, root=root)
         self.project = PROJECT
         """Whose app is deployed."""
+        self.measured = False
+        """Times are taken on it: every process of a function that work may need is warm from the
+        start, and not only one."""
         self._settings = settings
         self._worker_count = workers
         self._with_records = records
@@ -185,7 +188,7 @@ class LocalStack(Parts):
         try:
             loading = loader.submit(self._load_records, own)
             with step("Warming the functions"):
-                warming.warm(self.clients, self.api)
+                warming.warm(self.clients, self.api, every=self.measured)
             with step("Starting bulk workers"):
                 self.workers.start(self._worker_count)
             loading.result()
@@ -223,7 +226,7 @@ class LocalStack(Parts):
             self._fill_index()
         if changed:
             with step("Warming the functions"):
-                warming.warm(self.clients, self.api)
+                warming.warm(self.clients, self.api, every=self.measured)
         with step("Starting the bulk workers again"):
             self.workers.start(self._state.wanted)
         return changed

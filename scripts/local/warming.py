@@ -1,4 +1,5 @@
-"""Functions started before anybody waits for one: a cold start is not what a scenario measures."""
+"""Functions started before anybody waits for one: it is seen at once whether they run, and a cold
+start is not what a scenario measures."""
 
 from __future__ import annotations
 
@@ -25,15 +26,17 @@ WARM_S: Final = 600
 only what hangs runs into it."""
 
 
-def warm(clients: Clients, api: Api) -> None:
-    """One process for each concurrent invocation a queue may make, and some for the API.
-    Raises LocalError when a function cannot start or the API does not answer properly."""
+def warm(clients: Clients, api: Api, *, every: bool) -> None:
+    """One process of each function. every: one for each concurrent invocation a queue may make, and
+    some for the API. Raises LocalError when a function cannot start or the API does not answer
+    properly."""
     mappings = clients.lambda_.list_event_source_mappings()["EventSourceMappings"]
-    calls = [mapping for mapping in mappings for _ in range(_concurrency(mapping))]
-    with ThreadPoolExecutor(len(calls) + API_CALLS) as pool:
+    calls = [mapping for mapping in mappings for _ in range(_concurrency(mapping) if every else 1)]
+    requested = API_CALLS if every else 1
+    with ThreadPoolExecutor(len(calls) + requested) as pool:
         # At the same time, so that each finds the others busy and starts a process of its own.
         queues = [pool.submit(look_up, clients, mapping["FunctionArn"]) for mapping in calls]
-        requests = [pool.submit(_ask, api) for _ in range(API_CALLS)]
+        requests = [pool.submit(_ask, api) for _ in range(requested)]
     _raise_first([future.exception() for future in (*queues, *requests)])
 
 

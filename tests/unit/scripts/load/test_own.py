@@ -39,7 +39,8 @@ def test_the_name_of_another_commands_stack_is_left_to_it(
         return self
 
     monkeypatch.setattr(LocalStack, "up", up)
-    assert own.up("demo", steps=QUIET, root=tmp_path).name == "demo-3"
+    made = own.up("demo", steps=QUIET, root=tmp_path)
+    assert (made.name, made.measured) == ("demo-3", True)
 
 
 def test_a_stack_that_cannot_start_is_an_error(
