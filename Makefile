@@ -27,7 +27,8 @@ CLIENTS := $(VENV)/clients
 CODE := $(wildcard app.py) client/src/fairlane_client examples fairlane handlers infra scripts tests
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header
-WORKERS ?= 2
+# One more than the cores it is meant for: end-to-end tests wait most of their time.
+WORKERS ?= 3
 # What is imported once when the environment is made, so that its bytecode is there from then on,
 # also for a command that must not write any.
 COMPILED := handlers.api, handlers.bulk_worker, infra.stacks, scripts.cli, scripts.local.stack
