@@ -132,7 +132,7 @@ RULES: Final = (
     ),
 )
 RECIPES: Final = {
-    "check": ("pytest -n 2", None),
+    "check": ("pytest -n 3", None),
     "demo": ("fairlane demo", "tests/e2e/test_demo.py"),
     "down": ("fairlane local down", LOCAL),
     "setup": ("uv pip install --quiet --require-hashes -r requirements/dev.txt", None),
