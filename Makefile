@@ -166,7 +166,7 @@ soak: $(STAMP) ## Simulate many more seeds than the tests do (RUNS=n)
 explore: $(STAMP) ## Try more orders of port calls than the tests do (ARGS=--faults=2)
 	$(BIN)/python -m tests.explorer.run $(ARGS)
 
-mutants: $(STAMP) ## Run the mutants of the rules and write docs/mutants.md (ARGS=--changed)
+mutants: $(STAMP) ## Run the mutants of the rules, write docs/mutants.md (ARGS=--changed; Python 3.12)
 	$(BIN)/python -m tests.mutants.run $(ARGS)
 
 lock: $(STAMP) ## Compile requirements/*.in again (ARGS=--upgrade for newer indirect ones)

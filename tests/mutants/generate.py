@@ -1,13 +1,15 @@
 """The mutants of a module, from its syntax tree.
 
 A mutant leaves out one condition of a write, leaves out one guard or one part of an ``and`` or
-``or``, or moves one comparison over its boundary. Its key is a hash of the definition with the
-change in it: an edit elsewhere, a comment or a line break leaves the key as it is.
+``or``, or moves one comparison over its boundary. It is known by its module, its definition and its
+change. Its key is a hash of the definition and the change: an edit elsewhere, a comment or a line
+break leaves the key as it is.
 """
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -74,10 +76,10 @@ class Mutant:
     """The qualified name of the outermost function around the change, or of its class; empty at the
     module's level."""
     what: str
+    """The change; with (2) behind it when it is the second of these words in its definition."""
     key: str
     number: int
     """The place of its change among those of the module."""
-    line: int
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,6 @@ class _Place:
     definition: ast.AST
     """The outermost function around it, or the statement of the class or the module."""
     where: str
-    line: int
 
 
 def modules() -> list[str]:
@@ -107,22 +108,27 @@ def modules() -> list[str]:
     return sorted((names - PACE) | set(BESIDE), key=lambda m: (order.index(m.split("/")[0]), m))
 
 
+@cache
 def mutants(module: str) -> list[Mutant]:
-    """The module's mutants, in the order of its text; of equal ones, the first."""
+    """The module's mutants, in the order of its text."""
     return mutants_of(module, (RULES / module).read_text(encoding="utf-8"))
 
 
 def mutants_of(module: str, source: str) -> list[Mutant]:
-    found: dict[str, Mutant] = {}
+    found = []
+    met: Counter[tuple[str, str]] = Counter()
+    texts: dict[ast.AST, str] = {}
     for number, place in enumerate(_places(ast.parse(source))):
-        change = place.change
-        before = getattr(change.node, change.field)
-        setattr(change.node, change.field, change.value)
-        text = f"{module} {place.where}\n{ast.unparse(place.definition)}"
-        setattr(change.node, change.field, before)
+        where, what = place.where, place.change.what
+        met[where, what] += 1
+        if (nth := met[where, what]) > 1:
+            what += f" ({nth})"
+        if place.definition not in texts:
+            texts[place.definition] = ast.unparse(place.definition)
+        text = "\n".join((module, where, what, texts[place.definition]))
         key = sha256(text.encode()).hexdigest()[:10]
-        found.setdefault(key, Mutant(module, place.where, change.what, key, number, place.line))
-    return list(found.values())
+        found.append(Mutant(module, where, what, key, number))
+    return found
 
 
 def tree_of(mutant: Mutant) -> ast.Module:
@@ -131,10 +137,6 @@ def tree_of(mutant: Mutant) -> ast.Module:
     change = list(_places(tree))[mutant.number].change
     setattr(change.node, change.field, change.value)
     return ast.fix_missing_locations(tree)
-
-
-def source_hash(module: str) -> str:
-    return sha256((RULES / module).read_bytes()).hexdigest()[:10]
 
 
 # --- where a change can be made ---------------------------------------------------------------
@@ -151,7 +153,7 @@ def _of_child(
 ) -> Iterator[_Place]:
     """The changes at a node, then those within it."""
     for change in _at(node, parent, field):
-        yield _Place(change, definition, name, getattr(node, "lineno", 0))
+        yield _Place(change, definition, name)
     if isinstance(node, ast.FunctionDef | ast.ClassDef) and not isinstance(
         definition, ast.FunctionDef
     ):
@@ -193,7 +195,7 @@ def _conditions(node: ast.Tuple, *, by_name: bool) -> Iterator[_Change]:
 
 def _operands(node: ast.BoolOp, parent: ast.AST, field: str) -> Iterator[_Change]:
     for part in node.values:
-        if not _of_none(part):
+        if not _of_none(part) and not _names_a_value(part):
             what = f"`{_text(node)}` without `{_text(part)}`"
             rest = _but(node.values, part)
             new = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
@@ -216,10 +218,14 @@ def _with(value: object, node: ast.AST, new: ast.expr) -> object:
 
 
 def _guard(node: ast.If) -> _Change:
-    """A guard that jumps is never taken; another one always is."""
+    """A guard that jumps is never taken; another one always is. Its test is evaluated all the same:
+    it may give a name its value."""
     jumps = isinstance(node.body[-1], JUMPS)
     word = "never" if jumps else "always"
-    return _Change(f"{word} `if {_text(node.test)}`", node, "test", ast.Constant(not jumps))
+    taken: ast.expr = ast.Tuple([node.test], ast.Load())  # not empty, and so true
+    if jumps:
+        taken = ast.UnaryOp(ast.Not(), taken)
+    return _Change(f"{word} `if {_text(node.test)}`", node, "test", taken)
 
 
 def _flipped(node: ast.Compare, op: ast.cmpop) -> _Change:
@@ -265,6 +271,11 @@ def _of_none(node: ast.AST) -> bool:
         case ast.Call(func=ast.Name(id="isinstance")):
             return True
     return False
+
+
+def _names_a_value(node: ast.AST) -> bool:
+    """Whether what stands after it may need the name that it gives a value."""
+    return any(isinstance(each, ast.NamedExpr) for each in ast.walk(node))
 
 
 def _is_named(node: ast.AST) -> bool:

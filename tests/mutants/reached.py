@@ -1,21 +1,26 @@
-"""Which functions of the rules a test calls, and how long it takes."""
+"""Which functions of the rules a test calls, and how long it takes; remembered between runs."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from .generate import RULES
+from .generate import ROOT, RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
     from types import CodeType
 
 TOOL: Final = 4
 """A number that no debugger, profiler or coverage tool of the standard takes."""
 PREFIX: Final = f"{RULES}/"
+SHARED: Final = ("handlers", "tests/support")
+"""What every test may use."""
 
 
 @dataclass
@@ -65,3 +70,39 @@ def watched(reached: Reached, test: str, run: Callable[[], bool]) -> None:
     reached.seconds[test] = time.process_time() - before
     if not passed:
         reached.failed.append(test)
+
+
+def remember(path: Path, reached: Reached, states: Mapping[str, str]) -> None:
+    """Keep what was noted of the tests that passed. states: by test, see ``states_of``."""
+    kept = {
+        test: [states[test], reached.seconds[test], sorted(calls)]
+        for test, calls in reached.calls.items()
+        if test not in reached.failed
+    }
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(kept), encoding="utf-8")
+
+
+def remembered(path: Path, states: Mapping[str, str]) -> Reached:
+    """What was kept of the tests whose state is still the same."""
+    reached = Reached()
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    for test, (state, seconds, calls) in kept.items():
+        if states.get(test) == state:
+            reached.calls[test] = {(module, where) for module, where in calls}
+            reached.seconds[test] = seconds
+    return reached
+
+
+def states_of(paths: Mapping[str, Path]) -> Mapping[str, str]:
+    """A hash of each test's file, the rules and what tests share. paths: of the files, by test."""
+    shared = sha256()
+    for folder in SHARED:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            shared.update(path.read_bytes())
+    files = dict.fromkeys(paths.values(), "")
+    for path in files:
+        own = shared.copy()
+        own.update(path.read_bytes())
+        files[path] = own.hexdigest()[:10]
+    return {test: files[path] for test, path in paths.items()}

@@ -6,6 +6,7 @@ puts the mutant's code in and runs the tests until an assertion fails.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pickle
@@ -15,10 +16,11 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TextIO, TypeVar
 
@@ -27,30 +29,50 @@ import pytest
 from handlers.jobs.words.errors import FairlaneError
 
 from .generate import ROOT, RULES, Mutant, modules, mutants
-from .page import PAGE, Result, Row, Verdict, rows_of_page, write_page
-from .reached import Reached, watched
-from .swap import NotSwapped, swap_in
+from .page import (
+    PAGE,
+    Row,
+    Verdict,
+    complaints,
+    row_of,
+    rows_of_page,
+    score,
+    to_be_run,
+    write_page,
+)
+from .reached import Reached, remember, remembered, states_of, watched
+from .swap import NotSwapped, functions_by_place, swap_in
 
+OLDEST: Final = (3, 12)
+"""The first Python that tells which functions a test calls."""
 LOOK_S: Final = 0.05
 """Between two looks whether a child has ended."""
-WORKERS: Final = 2
-BUDGET: Final = 6.0
-"""Seconds of tests (as measured without a mutant) that a mutant is run against at most: those
-named after its module first, then the quickest."""
-MOST_CPU: Final = 20
+WORKERS: Final = int(os.environ.get("WORKERS", "2"))
+BUDGET: Final = float(os.environ.get("BUDGET", "3"))
+"""Seconds of tests (as measured without a mutant) that a mutant is run against at most."""
+MOST_CPU: Final = 1 + 3 * BUDGET
 """Seconds of CPU after which a mutant's process is ended."""
+BROKEN: Final = ("NameError", "UnboundLocalError")
+"""What a change raises that took away where a name is given its value."""
+MOST_CRASHES: Final = 10
+"""Tests that crash, after which no other is asked for an assertion."""
 ALARM: Final = 240
 """The same in seconds of the clock, for a process that only waits."""
 MAP_ALARM: Final = 1800
+REPORTED: Final = 100
+"""Mutants between two lines that say how far it is."""
 LOG: Final = ROOT / "build" / "mutants.jsonl"
+MAP: Final = ROOT / "build" / "mutants-map.json"
 TESTS: Final = "tests/unit/jobs"
+QUIETLY: Final = ("-q", "-s", "--no-header", "--tb=line", "--assert=plain")
+"""Nobody reads what a failing test says."""
 
 T = TypeVar("T")
 
 
 def is_caught(error: BaseException) -> bool:
     """Whether a test noticed the mutant: an assertion failed, or the rules refused in words. Any
-    other exception is a crash of the mutant, which proves nothing about the guard."""
+    other exception is a crash of the mutant."""
     if isinstance(error, AssertionError | pytest.fail.Exception | FairlaneError):
         return True
     frames = traceback.extract_tb(error.__traceback__)
@@ -65,29 +87,49 @@ class Runner:
     asked: Sequence[Mutant]
     resume: bool = False
     """Go on where a run that was stopped has stopped."""
-    results: list[Result] = field(default_factory=list)
+    results: list[tuple[Mutant, Verdict]] = field(default_factory=list)
     errors: list[BaseException] = field(default_factory=list)
     """What the tests of this process raised."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        # Hypothesis is a plugin of pytest, which loads it first.
+        from hypothesis import Phase, settings  # noqa: PLC0415
+
+        # A failing example need not be the smallest; looking for that takes most of the time.
+        settings.register_profile(
+            "mutants", settings.get_profile("repeat"), phases=(Phase.explicit, Phase.generate)
+        )
+        settings.load_profile("mutants")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
         began = time.monotonic()
-        reached = self._map(list(items.values()))
+        functions_by_place()
+        # A collection in a child would visit, and so copy, all that the parent has loaded.
+        gc.freeze()
+        states = states_of({item.nodeid: item.path for item in items.values()})
+        reached = remembered(MAP, states)
+        self._map([item for item in items.values() if item.nodeid not in reached.calls], reached)
+        remember(MAP, reached, states)
         for test in reached.failed:
             say(f"left out, because it fails without a mutant: {test}")
             del reached.calls[test]
         say(f"{len(items)} tests mapped in {time.monotonic() - began:.0f} s")
-        known = logged() if self.resume else {}
-        self.results = [Result(m, known[m.key]) for m in self.asked if m.key in known]
+        state = sha256("".join(states.values()).encode()).hexdigest()[:10]
+        known = logged(state) if self.resume else {}
+        self.results = [(m, known[m.key]) for m in self.asked if m.key in known]
         asked = [m for m in self.asked if m.key not in known]
-        jobs = [partial(self._try, m, [items[t] for t in chosen(reached, m)]) for m in asked]
+        jobs = [partial(self._try, m, reached, items) for m in asked]
         with open_log() as log:
             for mutant, answer in zip(asked, in_children(jobs, ALARM), strict=True):
                 verdict = answer if isinstance(answer, Verdict) else died(answer)
-                self.results.append(Result(mutant, verdict))
-                log.write(json.dumps([mutant.key, verdict.word, verdict.by]) + "\n")
+                self.results.append((mutant, verdict))
+                log.write(json.dumps([state, mutant.key, verdict.word, verdict.by]) + "\n")
                 log.flush()
+                if len(self.results) % REPORTED == 0:
+                    say(f"{len(self.results)} of {len(self.asked)} mutants")
         seconds = time.monotonic() - began
         say(f"{len(asked)} mutants in {seconds:.0f} s")
         return True
@@ -101,15 +143,13 @@ class Runner:
     def pytest_report_teststatus(self) -> tuple[str, str, str]:
         return "", "", ""
 
-    def _map(self, items: Sequence[pytest.Item]) -> Reached:
-        """The call map, each half of the tests in a child of its own."""
-        reached = Reached()
+    def _map(self, items: Sequence[pytest.Item], reached: Reached) -> None:
+        """Add the tests to the call map, each half of them in a child of its own."""
         halves = [partial(self._map_part, items[n::WORKERS]) for n in range(WORKERS)]
         for found in in_children(halves, MAP_ALARM):
             if not isinstance(found, Reached):
                 raise pytest.UsageError(f"the call map could not be made: {found}")
             reached.join(found)
-        return reached
 
     def _map_part(self, items: Sequence[pytest.Item]) -> Reached:
         reached = Reached()
@@ -117,21 +157,27 @@ class Runner:
             watched(reached, item.nodeid, partial(self._passes, item))
         return reached
 
-    def _try(self, mutant: Mutant, items: Sequence[pytest.Item]) -> Verdict:
+    def _try(self, mutant: Mutant, reached: Reached, known: Mapping[str, pytest.Item]) -> Verdict:
+        """Called in a child, when its turn comes: it has the results until then."""
+        items = [known[test] for test in chosen(reached, mutant, self.results)]
         if not items:
             return Verdict("survived", "no test calls it")
         try:
             swap_in(mutant)
         except NotSwapped as error:
             return Verdict("error", f"not put in: {error}")
-        crash = ""
+        crashes: list[str] = []
         for item in items:
             errors = self._errors_of(item)
             if any(is_caught(error) for error in errors):
                 return Verdict("caught", item.nodeid)
             if errors:
-                crash = crash or f"{type(errors[0]).__name__} in {item.nodeid}"
-        return Verdict("error", crash) if crash else Verdict("survived", f"{len(items)} tests")
+                crashes.append(f"{type(errors[0]).__name__} in {item.nodeid}")
+            if len(crashes) == MOST_CRASHES:
+                break
+        if crashes:
+            return Verdict("error" if crashes[0].startswith(BROKEN) else "crashed", crashes[0])
+        return Verdict("survived", f"{len(items)} tests")
 
     def _passes(self, item: pytest.Item) -> bool:
         return not self._errors_of(item)
@@ -148,19 +194,25 @@ def open_log() -> TextIO:
     return LOG.open("a", encoding="utf-8")
 
 
-def logged() -> dict[str, Verdict]:
-    """The results of earlier runs, by the hash of the mutated source."""
+def logged(state: str) -> dict[str, Verdict]:
+    """The verdicts of earlier runs of the same tests, by the mutant's key."""
     if not LOG.exists():
         return {}
     lines = map(json.loads, LOG.read_text(encoding="utf-8").splitlines())
-    return {key: Verdict(word, by) for key, word, by in lines}
+    return {key: Verdict(word, by) for of, key, word, by in lines if of == state}
 
 
-def chosen(reached: Reached, mutant: Mutant) -> list[str]:
-    """The tests that a mutant is run against."""
+def chosen(
+    reached: Reached, mutant: Mutant, results: Sequence[tuple[Mutant, Verdict]] = ()
+) -> list[str]:
+    """The tests that a mutant is run against: first those that caught others of its function, then
+    of its module, then those named after the module, then the quickest. results: of the mutants so
+    far."""
+    near = {v.by for m, v in results if (m.module, m.where) == (mutant.module, mutant.where)}
+    beside = {v.by for m, v in results if m.module == mutant.module}
     own = f"/test_{Path(mutant.module).stem}"
     calling = reached.of(mutant.module, mutant.where)
-    calling.sort(key=lambda test: (own not in test, reached.seconds[test]))
+    calling.sort(key=lambda t: (t not in near, t not in beside, own not in t, reached.seconds[t]))
     found: list[str] = []
     left = BUDGET
     for test in calling:
@@ -232,7 +284,7 @@ def _answer(path: Path, status: int) -> Any:
         if code == 0:
             return pickle.loads(path.read_bytes())  # noqa: S301  a child of this process wrote it
     if code == -signal.SIGPROF:
-        return f"it ran for {MOST_CPU} s"
+        return f"it ran for {MOST_CPU:.0f} s"
     if code == -signal.SIGALRM:
         return f"it waited for {ALARM} s"
     return f"exit code {code}"
@@ -243,40 +295,41 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def asked(arguments: Sequence[str]) -> tuple[list[Mutant], list[Row]]:
-    """The mutants to be run, and the rows of the page that stand without a run."""
-    rows = rows_of_page()
-    named = [each for each in arguments if not each.startswith("--")]
-    every = {name: mutants(name) for name in modules()}
-    keys = {mutant.key for of in every.values() for mutant in of}
-    stand = [row for row in rows if row.key in keys]
-    if named:
-        return [mutant for name in named for mutant in every[name]], stand
+def asked(arguments: Sequence[str], every: Sequence[Mutant], rows: Sequence[Row]) -> list[Mutant]:
+    """The mutants to be run. rows: the page's."""
     if "--changed" in arguments:
-        standing = {row.key for row in stand}
-        return [m for of in every.values() for m in of if m.key not in standing], stand
-    return [mutant for of in every.values() for mutant in of], []
+        return to_be_run(every, rows)
+    named = {each for each in arguments if not each.startswith("--")}
+    if unknown := named - {mutant.module for mutant in every}:
+        raise SystemExit(f"no mutants in {', '.join(sorted(unknown))}")
+    return [mutant for mutant in every if not named or mutant.module in named]
 
 
 def main(arguments: Sequence[str]) -> int:
+    if sys.version_info < OLDEST:
+        say(
+            "make mutants needs Python 3.12 or newer, for sys.monitoring; this is "
+            f"{sys.version.split()[0]}. Name another one: make mutants PYTHON=python3.13"
+        )
+        return 1
     os.chdir(ROOT)
     os.environ["CI"] = "true"  # the tests' generated input is the same in every run
-    began = time.monotonic()
-    to_run, kept = asked(arguments)
-    runner = Runner(to_run, resume="--resume" in arguments)
-    if to_run:
-        options = ["-q", "-s", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", TESTS]
+    every = [mutant for name in modules() for mutant in mutants(name)]
+    rows = rows_of_page()
+    runner = Runner(asked(arguments, every, rows), resume="--resume" in arguments)
+    if runner.asked:
+        options = [*QUIETLY, "-p", "no:cacheprovider", TESTS]
         code = pytest.main(options, plugins=[runner])
         if (
             code not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
             or not runner.results
         ):
             return int(code) or 1
-    unexplained = write_page(runner.results, kept, seconds=round(time.monotonic() - began))
-    say(f"wrote {PAGE.relative_to(ROOT)}")
-    for line in unexplained:
+    listed = write_page(every, [*rows, *(row_of(*result) for result in runner.results)])
+    missing = complaints(every, listed)
+    for line in [*missing, score(listed), f"wrote {PAGE.relative_to(ROOT)}"]:
         say(line)
-    return 1 if unexplained else 0
+    return 1 if missing else 0
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from .generate import RULES, tree_of
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from .generate import Mutant
 
@@ -34,19 +35,25 @@ def swap_tree(module: str, where: str, tree: ast.Module) -> None:
         _swap_constants(module, code)
         return
     changed = [each for each in _codes(code) if each.co_qualname == where]
-    functions = [
-        each
-        for each in gc.get_objects()
-        if isinstance(each, FunctionType)
-        and each.__code__.co_filename == path
-        and each.__code__.co_qualname == where
-    ]
+    functions = functions_by_place().get((path, where))
     if not functions or not changed:
         raise NotSwapped(f"{module}: {where}")
     for function in functions:
         for each in changed:
             if each.co_firstlineno == function.__code__.co_firstlineno:
                 function.__code__ = each
+
+
+@cache
+def functions_by_place() -> Mapping[tuple[str, str], list[FunctionType]]:
+    """The functions of the rules that are loaded, by file and qualified name. Asked before a
+    process forks, it costs its children nothing."""
+    found: dict[tuple[str, str], list[FunctionType]] = {}
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(f"{RULES}/"):
+            place = each.__code__.co_filename, each.__code__.co_qualname
+            found.setdefault(place, []).append(each)
+    return found
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

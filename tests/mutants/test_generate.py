@@ -57,6 +57,7 @@ def test_a_comparison_is_moved_and_a_part_left_out(source: str, expected: list[s
     [
         "def f(a):\n    return a or {}",
         "def f(a):\n    return a is None",
+        "def f(a):\n    return (b := a) and (c := b)",
         "def f(world):\n    if world.slow:\n        world.telemetry.log('slow')",
         "if TYPE_CHECKING:\n    from .x import y",
         "def f(a: Literal['x'] = 'x') -> 'a < b':\n    return a",
@@ -75,6 +76,11 @@ def test_a_key_is_that_of_the_changed_definition_alone() -> None:
     within = WRITE.replace("job.key", "job.subject")
     assert not {m.key for m in mutants_of("m.py", within)} & before
     assert not {m.key for m in mutants_of("n.py", WRITE)} & before
+
+
+def test_equal_changes_of_one_function_are_numbered() -> None:
+    source = "def f(a):\n    if a:\n        return 1\n    if a:\n        return 2"
+    assert changes(source) == ["never `if a`", "never `if a` (2)"]
 
 
 def test_the_rules_have_mutants_in_every_package() -> None:

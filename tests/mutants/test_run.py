@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import signal
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -17,8 +18,9 @@ from handlers.jobs.words.job import Lane, Lease
 from handlers.testing.world import memory_world
 
 from .generate import RULES, Mutant, mutants
-from .reached import Reached
-from .run import BUDGET, chosen, in_children, is_caught
+from .page import Verdict
+from .reached import Reached, remember, remembered, states_of
+from .run import BUDGET, asked, chosen, in_children, is_caught, main
 from .swap import NotSwapped, swap_tree
 
 MODULE = "transitions/conditions.py"
@@ -76,7 +78,7 @@ def test_a_child_that_dies_is_told_and_is_no_result() -> None:
     assert answers == [7, f"exit code {-signal.SIGKILL}", 8]
 
 
-def test_the_tests_of_the_module_come_first_then_the_quickest() -> None:
+def test_tests_that_caught_a_neighbour_come_first_then_the_module_s_then_the_quickest() -> None:
     mutant = mutants(MODULE)[0]
     call = (mutant.module, mutant.where)
     reached = Reached(
@@ -87,9 +89,11 @@ def test_the_tests_of_the_module_come_first_then_the_quickest() -> None:
             "d": set(),
             "e": {call},
         },
-        seconds={"a": 2.0, "b": 1.0, "x/test_conditions.py::c": 3.0, "d": 0.1, "e": BUDGET},
+        seconds={"a": 1.0, "b": 0.5, "x/test_conditions.py::c": 1.5, "d": 0.1, "e": BUDGET},
     )
     assert chosen(reached, mutant) == ["x/test_conditions.py::c", "b", "a"]
+    results = [(mutant, Verdict("caught", "a"))]
+    assert chosen(reached, mutant, results) == ["a", "x/test_conditions.py::c", "b"]
 
 
 def swapped() -> object:
@@ -114,3 +118,34 @@ def test_a_mutant_names_its_function() -> None:
     assert {m.where for m in mutants(MODULE)} == {"owns_lease", "job_as_read", "expiry_as_read"}
     assert isinstance(mutants(MODULE)[0], Mutant)
     assert first_fence.__code__.co_qualname == "first_fence"
+
+
+def test_the_mutants_of_a_module_are_run_alone() -> None:
+    every = [mutant for module in (MODULE, "words/states.py") for mutant in mutants(module)]
+    assert asked([], every, []) == asked(["--changed"], every, []) == every
+    assert asked([MODULE], every, []) == mutants(MODULE)
+    with pytest.raises(SystemExit, match="no mutants in other"):
+        asked(["other.py"], every, [])
+
+
+def test_an_older_python_is_told_which_one_is_needed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.version_info", (3, 11, 7))
+    assert main([]) == 1
+    assert "needs Python 3.12 or newer" in capsys.readouterr().out
+
+
+def test_what_a_test_calls_is_remembered_until_its_file_changes(tmp_path: Path) -> None:
+    files = {name: tmp_path / f"{name}.py" for name in ("a", "b", "failed")}
+    for file in files.values():
+        file.write_text("before")
+    reached = Reached(
+        calls={test: {(MODULE, "owns_lease")} for test in files},
+        seconds=dict.fromkeys(files, 0.5),
+        failed=["failed"],
+    )
+    remember(tmp_path / "map", reached, states_of(files))
+    files["b"].write_text("after")
+    found = remembered(tmp_path / "map", states_of(files))
+    assert found == Reached(calls={"a": {(MODULE, "owns_lease")}}, seconds={"a": 0.5})

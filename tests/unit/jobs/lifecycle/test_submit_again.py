@@ -166,3 +166,12 @@ def test_a_holder_is_dead_by_its_own_lease_long_past_its_expiry(
     values = {n: None if by is None else getattr(lease, n) + by for n, by in change.items()}
     changed = lease.model_copy(update=values)
     assert _Submission(world, job)._may_take_over(changed, job) is taken
+
+
+def test_a_job_that_has_its_slot_asks_for_no_other() -> None:
+    world, store = process(memory_world())
+    asked: list[str] = []
+    store.before = asked.append
+    assert not new_job(world, fill(world, 2)).held
+    assert "create" in asked
+    assert "admit" not in asked
