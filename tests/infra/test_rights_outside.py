@@ -15,6 +15,7 @@ import boto3
 import pytest
 from botocore.client import BaseClient
 
+from handlers.aws.search_mapping import SearchFields, index_body
 from handlers.aws.search_query import SearchQuery
 from handlers.aws.wake import WakingQueue
 from handlers.effects.event_bus import put
@@ -25,6 +26,7 @@ from handlers.jobs.words.job import Lane
 from handlers.jobs.words.messages import Message
 from handlers.jobs.words.operation import Record
 from handlers.jobs.words.record_schema import RecordSchema
+from handlers.testing.runtime import ManualRuntime
 from handlers.testing.world import memory_world
 from infra.grants import KEY_USE
 from tests.infra.grants import DOMAIN, NAT, ROLES, SEARCH, statements
@@ -34,6 +36,7 @@ from tests.support.search import INDEX, Reply, Request, Transport, sink_over
 
 VIA: Final = "kms:ViaService"
 REGION: Final = PLACE.partition(":")[0]
+FIELDS: Final[SearchFields] = {"price": "number"}
 PARAMETER: Final = "/hook/secret"
 SECRET: Final = JOINED["effects"]["webhook_secret_arn"]
 SECRET_KEY: Final = JOINED["effects"]["webhook_secret_key_arn"]
@@ -62,11 +65,12 @@ def outside() -> Synthesised:
         settings_of(
             effects={
                 **SEARCH,
+                "search_fields": FIELDS,
                 "webhook_url": "https://hook.example",
                 "webhook_secret_parameter": PARAMETER,
                 "event_bus": "changes",
             },
-            query={"source": "search", "order_field": "made"},
+            query={"source": "search"},
             bulk_lane={**NAT, "min_tasks": 0},
         )
     )
@@ -103,7 +107,7 @@ class Index(Transport):
     """Notes every request, also for the mapping."""
 
     def __init__(self) -> None:
-        super().__init__(_answer)
+        super().__init__(_answer, mapping=Reply({INDEX: index_body(RecordSchema(), FIELDS)}))
         self.needed: set[Right] = set()
 
     def urlopen(self, method: str, url: str, *sent: Any, **more: Any) -> Any:
@@ -133,7 +137,8 @@ def indexing() -> set[Right]:
 
 def searching() -> set[Right]:
     index = Index()
-    query = SearchQuery(sink_over(index).client, INDEX, RecordSchema())
+    client = sink_over(index).client
+    query = SearchQuery(client, INDEX, RecordSchema(), ManualRuntime(), FIELDS)
     every = Filter.model_validate({"all": [{"field": "price", "op": "exists", "value": True}]})
     query.page("acme", every, None, 1)
     query.count("acme", every, 1)
