@@ -161,7 +161,9 @@ class People:
                     self.here.watch.changes[tenant, id_].append("made again")
                     self.here.watch.seen["made again"] += 1
         if not self.here.faults.off:
-            self.here.hub.after(self.here.extras.random.randint(100, 9000), self._make_again)
+            # Soon, in a wide world: while the removal is on its way to the sink.
+            soon = (20, 600) if self.here.extras.wide else (100, 9000)
+            self.here.hub.after(self.here.extras.random.randint(*soon), self._make_again)
 
     def _fresh(self) -> Item:
         """A record that another program makes."""

@@ -33,6 +33,8 @@ FOUND_BY: Final[dict[str, int]] = {
     "a lost reply counts as not applied": 58,
     "a lost worker is not told of": 1,
     "a message is given up without a fresh one": 39,
+    "a removed record wins over one made again": 1009,
+    "a document is replaced though its record has changed": 1009,
     "a record is written whatever its version": 17,
     "a record that no longer matches is changed": 5,
     "a resuming attempt ignores a beat in between": 79,
