@@ -69,6 +69,7 @@ def _request() -> list[tuple[str, str]]:
         "uploaded file": _bytes(Limits().max_upload_bytes),
         "uploaded file, decompressed": _bytes(Limits().max_expanded_bytes),
         "lookup table, decompressed": _bytes(Limits().max_table_bytes),
+        "lookup tables of a job": f"{limits.MAX_TABLES:,}",
         "line of an uploaded file": _bytes(limits.MAX_LINE_BYTES),
         "Idempotency-Key": _bytes(create_job.MAX_KEY_BYTES),
         "errors named in a problem": f"{request.MAX_ERRORS:,}",

@@ -17,7 +17,13 @@ from ..words.exact_json import (
     longer_than,
 )
 from ..words.filters import Filter
-from ..words.limits import MAX_ID_BYTES, MAX_PARAMS_BYTES, MAX_QUERY_BYTES, MAX_SUBJECT_BYTES
+from ..words.limits import (
+    MAX_ID_BYTES,
+    MAX_PARAMS_BYTES,
+    MAX_QUERY_BYTES,
+    MAX_SUBJECT_BYTES,
+    MAX_TABLES,
+)
 from ..words.operation import Operations
 from ..words.table import TABLES, Table
 from ..words.text_rules import text_problem, text_schema
@@ -290,7 +296,11 @@ def _operation_errors(
         tables.add(upload_id)
         return Table(None)
 
-    return _modelled(operation.parameters, params, ("params",), {TABLES: noted})[1]
+    errors = _modelled(operation.parameters, params, ("params",), {TABLES: noted})[1]
+    if len(tables) > MAX_TABLES:
+        many = f"name {len(tables)} lookup tables, at most {MAX_TABLES} are allowed"
+        return [*errors, FieldError(("params",), many)]
+    return errors
 
 
 def _in_order(errors: Sequence[FieldError]) -> Sequence[FieldError]:

@@ -148,6 +148,9 @@ MAX_REASON: Final = 300
 MAX_PARAMS_BYTES: Final = 64 * 1024
 """An operation's parameters as JSON; with inline ids they stay far below an item's 400 KB."""
 
+MAX_TABLES: Final = 4
+"""Lookup tables of a job: the API reads them within a request, and a worker holds all of them."""
+
 INLINE_ID_BYTES: Final = 32 * 1024
 """Above this the ids go to the payload store: the job item is rewritten at every checkpoint."""
 PAYLOAD_BLOCK: Final = 256 * 1024

@@ -9,9 +9,10 @@ import pytest
 
 from handlers.jobs.lifecycle.submit import submit
 from handlers.jobs.selection.preview import preview
-from handlers.jobs.selection.request import BadRequest, Unprocessable, accept
-from handlers.jobs.words.limits import Limits
+from handlers.jobs.selection.request import Accepted, BadRequest, Unprocessable, accept
+from handlers.jobs.words.limits import MAX_TABLES, Limits
 from handlers.jobs.words.operation import Change, Operation
+from handlers.jobs.words.table import Table
 from handlers.jobs.words.upload import Format, UploadForm
 from handlers.operations.parameters import Parameters
 from handlers.testing.world import MemoryWorld, memory_world
@@ -85,3 +86,23 @@ def test_parameters_without_a_table_are_checked_once(world: MemoryWorld) -> None
 def test_the_uploads_that_parameters_name_are_noted(world: MemoryWorld) -> None:
     upload_id = upload(world, price_list())
     assert wanted(world, upload_id, 1).tables == {upload_id}
+
+
+class Lists(Parameters):
+    lists: list[Table]
+
+
+def test_a_request_names_few_tables(world: MemoryWorld) -> None:
+    """An operation may take a list of tables; how many there are is up to its callers."""
+    several = Operation("several", Lists, lambda *_: Change({}), lambda _: frozenset())
+    known = replace(world, operations={"several": several})
+
+    def naming(different: int) -> Accepted:
+        lists = [{"upload_id": f"{number % different:032x}"} for number in range(2 * MAX_TABLES)]
+        body = {"operation": "several", "subject": "s", "params": {"lists": lists}, "ids": ["r0"]}
+        return accept(body, known.operations, max_ids=1)
+
+    assert len(naming(MAX_TABLES).tables) == MAX_TABLES
+    with pytest.raises(BadRequest, match="5 lookup tables, at most 4") as refused:
+        naming(MAX_TABLES + 1)
+    assert refused.value.field == "params"
