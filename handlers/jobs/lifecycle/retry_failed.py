@@ -12,8 +12,10 @@ from ..results.items import ItemOutcome, item_results
 from ..selection.id_sources import lines
 from ..selection.permuted import distinct
 from ..selection.resolve import lane_for
+from ..selection.tables import renew_tables
 from ..storage.transaction import retry_transient
 from ..transitions.enqueue import first_fence
+from ..words.errors import JobFailed
 from ..words.job import Job, Traversal
 from ..words.states import State
 from .control import NoSuchJob, NotPossible, Unchanged, find
@@ -46,6 +48,10 @@ def retry_failed(
         )
     if (why := _why_not(old)) is not None:
         return NotPossible(old, why)
+    try:
+        renew_tables(world, old)
+    except JobFailed as error:
+        return NotPossible(old, str(error))
     result = submit_prepared(world, _with_ids(world, _retry_of(world, old, by), old, out_of_time))
     return result.job if isinstance(result, Created) else result
 

@@ -52,13 +52,25 @@ def read_table(world: World, job: Job, upload_id: str) -> Table:
     name = _name(job.tenant, digest)
     if (held := world.tables.get(name)) is not None:
         return held
-    content = b"".join(_blocks(world, name))
-    if digest_of(content) != digest:
-        raise JobFailed(EndReason.PAYLOAD_GONE, "a stored table of the job has changed")
+    content = _content(world, name, digest)
     table = Table(dict(exact_loads(line) for line in content.splitlines()))
     most = CACHED * world.limits.max_table_bytes
     world.tables.put(name, table, len(content), most=most)
     return table
+
+
+def renew_tables(world: World, job: Job) -> None:
+    """Store the job's tables anew, so that they are kept as long for another job as its id list is.
+    Raises JobFailed, Transient."""
+    for digest in set(job.tables.values()):
+        keep_table(world, job.tenant, _content(world, _name(job.tenant, digest), digest))
+
+
+def _content(world: World, name: str, digest: str) -> bytes:
+    content = b"".join(_blocks(world, name))
+    if digest_of(content) != digest:
+        raise JobFailed(EndReason.PAYLOAD_GONE, "a stored table of the job has changed")
+    return content
 
 
 def _blocks(world: World, name: str) -> Iterator[bytes]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
+from handlers.jobs.lifecycle.control import NotPossible
 from handlers.jobs.lifecycle.retry_failed import retry_failed
 from handlers.jobs.lifecycle.submit import Created, submit
 from handlers.jobs.selection.resolve import offer_upload
@@ -30,6 +32,18 @@ class Counted(MemoryPayloadStore):
     def read(self, name: str, offset: int, length: int) -> bytes:
         self.reads += 1
         return super().read(name, offset, length)
+
+
+class Stored(MemoryPayloadStore):
+    """Notes what is stored."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.puts: list[str] = []
+
+    def put(self, name: str, blocks: Iterable[bytes]) -> int:
+        self.puts.append(name)
+        return super().put(name, blocks)
 
 
 @pytest.fixture
@@ -103,6 +117,30 @@ def test_a_retry_of_the_failed_records_has_the_same_table(world: MemoryWorld) ->
     assert again.tables == job.tables
     run_next(world, Lane.SMALL)
     assert prices(world, 1) == [7]
+
+
+def test_a_retry_of_the_failed_records_keeps_the_table_for_its_own_time(world: MemoryWorld) -> None:
+    """The bucket's rule counts from when an object was stored."""
+    stored = Stored()
+    job = created(replace(world, payloads=stored), upload(world, price_list()))
+    run_next(replace(world, payloads=stored), Lane.SMALL)
+    [name] = (name for name in stored.names() if name.startswith("tables/"))
+    assert stored.puts.count(name) == 1
+    again = retry_failed(replace(world, payloads=stored), TENANT, job.id, lambda: False)
+    assert isinstance(again, Job)
+    assert stored.puts.count(name) == 2
+
+
+def test_no_job_is_made_of_failed_records_whose_table_is_gone(world: MemoryWorld) -> None:
+    job = created(world, upload(world, price_list()))
+    run_next(world, Lane.SMALL)
+    [name] = world.payloads.names()
+    world.payloads.delete(name)
+    before = world.store.snapshot()
+    refused = retry_failed(world, TENANT, job.id, lambda: False)
+    assert isinstance(refused, NotPossible)
+    assert refused.why == "a stored table of the job is gone"
+    assert world.store.snapshot() == before
 
 
 def test_a_table_that_is_gone_or_changed_ends_the_job(world: MemoryWorld) -> None:
