@@ -63,7 +63,7 @@ FOUND_BY: Final[dict[str, int]] = {
     "parked effects seem to be on their way": 271,
     "records the job carries already are changed again": 18,
     "slots are taken beyond the limit": 15,
-    "stopping the heartbeat does not wait": 10,
+    "stopping the heartbeat does not wait": 197,
 }
 """Where to look first: a seed that saw it. When that seed sees it no more, all are asked."""
 
