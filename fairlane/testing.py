@@ -17,8 +17,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
-
 from handlers.jobs.execution.planning import Work
 from handlers.jobs.words.exact_json import exact_json, exact_loads
 from handlers.jobs.words.operation import Change, Fail, Fields, Operation, Outcome, Record, Remove
@@ -85,7 +83,7 @@ def try_operation(
         operation,
         operation.parameters.model_validate(content, context={TABLES: tables.__getitem__}),
     )
-    writes = _writes(operation, operation.parameters.model_validate(content))
+    writes = _writes(operation, content)
     before = storable(record)
     if missing:
         return Tried(operation.missing, {}, None)
@@ -117,13 +115,16 @@ def _without(tables: dict[str, Table], value: object) -> object:
             return value
 
 
-def _writes(operation: Operation, parameters: BaseModel) -> frozenset[str]:
-    """As a job's creation asks for them: tables have not been read."""
+def _writes(operation: Operation, content: object) -> frozenset[str]:
+    """As a job's creation asks for them: tables have not been read. content: the parameters."""
+    part = "check of the parameters"
     try:
+        parameters = operation.parameters.model_validate(content)
+        part = "`writes`"
         return operation.writes(parameters)
     except TableNotRead as error:
         raise OperationBroken(
-            f"the `writes` of {operation.name} looks into a table, which only the function can"
+            f"the {part} of {operation.name} looks into a table, which only the function can"
         ) from error
 
 

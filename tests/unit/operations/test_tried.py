@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 
 import pytest
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
 from fairlane.operations import (
     Change,
@@ -118,3 +118,18 @@ def test_what_may_be_written_cannot_depend_on_a_table() -> None:
     made = operation("made", WithTables, writes=lambda p: frozenset(p.rates))(converted)
     with pytest.raises(OperationBroken, match="`writes` of made looks into a table"):
         tried(made, {"currency": "rate"}, rates=table({"rate": {"rate": 2}}))
+
+
+class Filled(WithTables):
+    @model_validator(mode="after")
+    def some_rates(self) -> Self:
+        if not self.rates:
+            raise ValueError("no rates")
+        return self
+
+
+def test_parameters_are_checked_before_their_tables_are_read() -> None:
+    """A table with rows passes such a check in a job, and no job could be created."""
+    made = operation("made", Filled, writes=lambda _: frozenset({"rate", "more"}))(converted)
+    with pytest.raises(OperationBroken, match="check of the parameters of made looks into a table"):
+        tried(made, {"currency": "EUR"}, rates=table({"EUR": {"rate": 2}}), more=[])
