@@ -19,11 +19,11 @@ from urllib.parse import urlsplit
 from fairlane_client import (
     ApiProblem,
     Client,
+    ClientError,
     JobView,
     NewJob,
     NewUpload,
     State,
-    StillRunning,
     fetch,
 )
 from handlers.jobs.lifecycle.dead_letters import Fate, Letter, redrive
@@ -243,12 +243,14 @@ class Trial:
         return len(left)
 
     def _let_go(self, job_id: str) -> bool:
-        if self.client.get(job_id).ended:
-            return True
-        self.client.cancel(job_id)
+        """Whether the job has ended. Whatever becomes of the calls, the others' turn comes."""
         try:
+            if self.client.get(job_id).ended:
+                return True
+            with suppress(ApiProblem):  # it may have ended since
+                self.client.cancel(job_id)
             return self.client.wait(job_id, poll=POLL_S, timeout=self.patience).ended
-        except StillRunning:
+        except ClientError:
             return False
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from fairlane_client import JobView, NewJob, StillRunning
+from fairlane_client import ApiProblem, Client, JobView, NewJob, StillRunning
 from handlers.jobs.execution.decisions import apply_decision
 from handlers.jobs.execution.stopping import Worker
 from handlers.jobs.execution.worker import on_message
@@ -92,6 +92,36 @@ def test_nothing_stays_whether_a_lane_is_served_or_not(
     assert {job.state for job in ended if job} == (
         {State.SUCCEEDED} if serving else {State.CANCELLED}
     )
+
+
+class Failing(Api):
+    """Its first cancel is refused, for a reason or because the job ends just before."""
+
+    def __init__(self, world: MemoryWorld, *, ends: bool) -> None:
+        super().__init__(world, serving=False)
+        self.fails, self.ends = True, ends
+
+    def cancel(self, job_id: str) -> JobView:
+        if self.fails:
+            self.fails = False
+            if self.ends:
+                super().cancel(job_id)
+            raise ApiProblem(409, "not_possible", "no")
+        return super().cancel(job_id)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_every_job_is_let_go_whatever_becomes_of_another(world: MemoryWorld, *, ends: bool) -> None:
+    here = trial(world, serving=False)
+    here.client = cast("Client", Failing(world, ends=ends))
+    for subject in "abc":
+        here._submit(subject, ids=["r"])
+    here.end()
+    states = [job.state for job_id in here.made if (job := read_job(world, job_id))]
+    assert states == [State.CANCELLED if ends else State.QUEUED, *[State.CANCELLED] * 2]
+    [row] = here.rows
+    assert row.verdict is (Verdict.HELD if ends else Verdict.BROKEN)
+    assert (f"fairlane jobs cancel {here.made[0]}" in row.saw) is not ends
 
 
 def failed(world: MemoryWorld, subject: str) -> Job:
