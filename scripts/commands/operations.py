@@ -101,7 +101,7 @@ def try_(
     if not given:
         raise typer.BadParameter("name records with --records FILE or --record JSON")
     parameters = dict(_parameter(text) for text in param or [])
-    parameters |= tables_of(table or [], key or [])
+    parameters |= tables_of(table or [], key or [], parameters)
     tried = [_tried(known[name], fields, parameters) for fields in _records(given)]
     if as_json:
         print(exact_json({"records": [_shown(each) for each in tried]}))

@@ -343,6 +343,13 @@ def test_a_lookup_table_is_uploaded_and_named(api: Api, tmp_path: Path) -> None:
         (("--table", "rates=rates.txt", "--key", "rates=k"), "a table is one of"),
         (("--table", "rates=none.csv", "--key", "rates=k"), "no such file"),
         (("--table", "rates", "--key", "rates=k"), "is not NAME=VALUE"),
+        (("--table", "rates=rates.csv", "--key", "rates="), "is not NAME=VALUE"),
+        (("--table", "rates=rates.csv", "--table", "rates=b.csv"), "--table rates= is given twice"),
+        (("--key", "rates=k", "--key", "rates=l"), "--key rates= is given twice"),
+        (
+            ("--table", "rates=rates.csv", "--key", "rates=k", "--param", "rates=1"),
+            "'rates' is a --table, and has another value too",
+        ),
     ],
 )
 def test_a_table_that_cannot_be_sent_is_refused_before_anything_is(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import typer
@@ -15,15 +15,32 @@ from .output import say
 from .pairs import pair
 
 
-def forms(files: Sequence[str], keys: Sequence[str]) -> Mapping[str, tuple[Path, NewUpload]]:
-    """Each table's file, and how to read it, by its parameter. Raises BadParameter."""
-    columns = dict(pair("--key", text) for text in keys)
-    paths = dict(pair("--table", text) for text in files)
+def forms(
+    files: Sequence[str], keys: Sequence[str], params: Collection[str]
+) -> Mapping[str, tuple[Path, NewUpload]]:
+    """Each table's file, and how to read it, by its parameter. params: the other parameters. Raises
+    BadParameter."""
+    columns = _named("--key", keys)
+    paths = _named("--table", files)
     if odd := sorted(paths.keys() ^ columns.keys()):
         raise typer.BadParameter(
             f"{odd[0]!r} has only one of --table and --key: name a file and the column of its keys"
         )
+    if both := sorted(paths.keys() & set(params)):
+        raise typer.BadParameter(f"{both[0]!r} is a --table, and has another value too")
     return {name: (Path(path), _form(path, columns[name])) for name, path in paths.items()}
+
+
+def _named(option: str, texts: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, value = pair(option, text)
+        if not value:
+            raise typer.BadParameter(f"{option} {text!r} is not NAME=VALUE")
+        if name in found:
+            raise typer.BadParameter(f"{option} {name}= is given twice; a table has one of each")
+        found[name] = value
+    return found
 
 
 def _form(path: str, column: str) -> NewUpload:

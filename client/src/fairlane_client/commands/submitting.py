@@ -128,11 +128,12 @@ def submit(  # noqa: PLR0913  the options of a command are its parameters
     as_json: AsJson = False,
 ) -> None:
     """Create a job."""
-    tables = forms(table or [], key or [])
+    others = parameters(param or [], params)
+    tables = forms(table or [], key or [], others)
     job = NewJob(
         operation=operation,
         subject=subject,
-        params=parameters(param or [], params),
+        params=others,
         upload_id=upload_id,
         query=None if query is None else json_object("--query", query),
         traversal=traversal,

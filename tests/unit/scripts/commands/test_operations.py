@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,6 +128,9 @@ def test_an_operation_is_tried_with_a_table_from_a_file(rated: tuple[str, ...]) 
     again = rated[:2] + rated[4:]  # the folder is known by now
     assert '"rate":1.1}' in run(*again, "--table", "rates=rates.jsonl.gz", *key)
     assert "line 3" in run(*again, "--table", "rates=bad.csv", *key, status=1)
-    assert "cannot be read" in run(*again, "--table", "rates=none.csv", *key, status=1)
-    for wrong in (("rates=rates.csv",), ("rates=rates.txt", *key), ("rates", *key)):
-        run(*again, "--table", *wrong, status=2)
+    shutil.copy("rates.csv", "OTHER.CSV")
+    assert '"rate":"1.10"' in run(*again, "--table", "rates=OTHER.CSV", *key)
+    # The others are those of `fairlane jobs submit`, in its words.
+    for wrong in ("rates=none.csv", "rates=rates.txt", "rates"):
+        run(*again, "--table", wrong, *key, status=2)
+    run(*again, "--table", "rates=rates.csv", *key, "--param", "rates=1", status=2)
