@@ -20,7 +20,7 @@ from opensearchpy.exceptions import ConnectionError as NotReached
 from opensearchpy.exceptions import OpenSearchException, TransportError
 from opensearchpy.serializer import JSONSerializer
 
-from ..jobs.words.errors import QueryRefused, Transient
+from ..jobs.words.errors import Denied, QueryRefused, Transient
 from ..jobs.words.exact_json import exact_json
 from ..jobs.words.filters import (
     Comparison,
@@ -150,6 +150,8 @@ class SearchQuery:
                 return QueryRefused(f"the search index does not take the query: {reason}")
             case HTTPStatus.NOT_FOUND:
                 return QueryRefused(f"there is no search index {self.index!r}")
+            case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
+                return Denied(f"the search index does not let this role in: {reason}")
             case HTTPStatus.TOO_MANY_REQUESTS:
                 return Transient(reason)
             case int(status) if status >= HTTPStatus.INTERNAL_SERVER_ERROR:

@@ -11,7 +11,7 @@ import urllib3
 from handlers.aws.search_mapping import TRUSTED, index_body
 from handlers.aws.search_query import RawNumbers, SearchQuery
 from handlers.effects.search_client import Connection, search_client
-from handlers.jobs.words.errors import QueryRefused, Transient
+from handlers.jobs.words.errors import Denied, QueryRefused, Transient
 from handlers.jobs.words.filters import Filter
 from handlers.jobs.words.record_schema import RecordSchema
 from handlers.testing.runtime import ManualRuntime
@@ -168,6 +168,8 @@ ERROR: Final = (
     ("status", "kind", "why"),
     [
         (400, QueryRefused, "failed on price"),
+        (401, Denied, "does not let this role in"),
+        (403, Denied, "does not let this role in"),
         (404, QueryRefused, "no search index 'records'"),
         (429, Transient, ""),
         (500, Transient, ""),
@@ -185,6 +187,19 @@ def test_what_an_error_means(status: int, kind: type[Exception], why: str) -> No
         with pytest.raises(kind) as caught:
             call(query_over(Wire(ERROR, status=status)))
         assert why in str(caught.value)
+
+
+def test_a_role_that_may_search_but_not_read_the_mapping_is_denied() -> None:
+    """As those of 0.1.0 could, by a domain's own policy."""
+
+    class Closed(Wire):
+        def urlopen(self, method: str, url: str, *rest: Any, **more: Any) -> urllib3.HTTPResponse:
+            if url.endswith("/_mapping"):
+                return self._answer('{"message": "no permissions"}', 403)
+            return super().urlopen(method, url, *rest, **more)
+
+    with pytest.raises(Denied):
+        query_over(Closed(page('["a"]'))).page("acme", FILTER, None, 1)
 
 
 def test_nobody_answering_is_temporary() -> None:
