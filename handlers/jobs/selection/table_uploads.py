@@ -27,10 +27,15 @@ def fix_tables(
     keep: False only checks them. Raises Unprocessable, naming the field, Transient.
     """
     fixed: dict[str, str] = {}
+    problems: list[str] = []
 
     def fix(upload_id: str) -> Table:
         if upload_id not in fixed:
-            fixed[upload_id] = _fixed(world, tenant, upload_id, keep=keep)
+            try:
+                fixed[upload_id] = _fixed(world, tenant, upload_id, keep=keep)
+            except ValueError as error:
+                problems.append(str(error))
+                raise
         return Table(None)
 
     operation = world.operations[request.operation]
@@ -39,6 +44,9 @@ def fix_tables(
     except ValidationError as error:
         first, *_ = field_errors(error, ("params",))
         raise Unprocessable(first.field, first.detail) from error
+    if problems:
+        # The parameter may also be of another type, which took the upload's name for a value.
+        raise Unprocessable("params", problems[0])
     return fixed
 
 

@@ -106,3 +106,18 @@ def test_a_request_names_few_tables(world: MemoryWorld) -> None:
     with pytest.raises(BadRequest, match="5 lookup tables, at most 4") as refused:
         naming(MAX_TABLES + 1)
     assert refused.value.field == "params"
+
+
+class TableOrNames(Parameters):
+    names: Table | dict[str, str]
+
+
+def test_a_bad_table_is_not_taken_for_a_value_of_another_type(world: MemoryWorld) -> None:
+    either = Operation("either", TableOrNames, lambda *_: Change({}), lambda _: frozenset())
+    known = replace(world, operations={"either": either})
+    named = {"upload_id": upload(known, b'{"sku": "a"}\n{"sku": "a"}\n')}
+    body = {"operation": "either", "subject": "s", "params": {"names": named}, "ids": ["r0"]}
+    with pytest.raises(Unprocessable, match="line 2: has the key 'a'"):
+        submit(known, TENANT, accept(body, known.operations, max_ids=1))
+    body["params"] = {"names": {"a": "b"}}
+    submit(known, TENANT, accept(body, known.operations, max_ids=1))
