@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -32,15 +32,15 @@ class UploadRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Format
-    column: Annotated[Name, Field(description="The column or field that holds the ids.")] | None = (
-        None
+    column: Name | None = Field(
+        default=None, description="The column or field with the ids, or with a table's keys."
     )
     gzip: bool = Field(default=False, strict=True)
 
     @model_validator(mode="after")
     def _csv_has_a_column(self) -> Self:
         if self.format is Format.CSV and self.column is None:
-            raise ValueError("a CSV file needs the 'column' that holds the ids")
+            raise ValueError("a CSV file needs the 'column' that holds its ids or keys")
         return self
 
 

@@ -251,7 +251,7 @@ ROUTES: Final = (
     Route(
         "post",
         "/v1/uploads",
-        "Get an address for uploading a file of ids",
+        "Get an address for uploading a file of ids, or a lookup table",
         Scope.WRITE,
         {CREATED: schemas.UploadAnswer},
         problems=(UNPROCESSABLE,),

@@ -23,7 +23,8 @@ class UploadForm(BaseModel):
 
     format: Format
     column: str | None = None
-    """The CSV column with the ids, or the field of each JSON object; None: JSON strings."""
+    """The CSV column or the field of JSON objects with the ids, or with the keys of a lookup table.
+    None: JSON strings."""
     gzip: bool = False
 
 
