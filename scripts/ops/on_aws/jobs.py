@@ -49,7 +49,7 @@ TRIES: Final = 3
 POLL_S: Final = 1.0
 SMALL, BULK, UPLOAD = "a small job", "a bulk job", "an upload"
 REPORT, CANCEL, REDRIVE, CHANGE = "a report link", "a cancel", "a redrive", "records are changed"
-CLEAN: Final = "nothing is left to run"
+CLEAN: Final = "nothing is left behind"
 
 
 @dataclass
@@ -65,6 +65,8 @@ class Trial:
     """In every subject and id, so that two runs do not meet."""
     made: list[str] = field(default_factory=list)
     """Ids of its jobs."""
+    letters: set[str] = field(default_factory=set)
+    """Ids of those of which a dead letter may be there."""
 
     def __post_init__(self) -> None:
         self.items = max(self.items, self.here.settings.limits.small_max_items + 1)
@@ -150,11 +152,13 @@ class Trial:
     def end(self) -> None:
         """Cancel what has not ended."""
         with told(CLEAN, self.rows):
-            left = [job_id for job_id in self.made if not self._let_go(job_id)]
+            left = [
+                *(f"fairlane jobs cancel {id_}" for id_ in self.made if not self._let_go(id_)),
+                *(f"fairlane dlq list, for a letter of job {id_}" for id_ in self.letters),
+            ]
             days = self.here.settings.timing.history / 86_400
             stay = f"{len(self.made)} jobs stay in the tenant's history for {days:g} days"
-            cancel = "; ".join(f"fairlane jobs cancel {job_id}" for job_id in left)
-            self.rows.append(judged(CLEAN, cancel or stay, ok=not left))
+            self.rows.append(judged(CLEAN, "; ".join(left) or stay, ok=not left))
 
     # --- inside -------------------------------------------------------------------------------
 
@@ -204,6 +208,7 @@ class Trial:
     def _fates(self, job: Job) -> list[Fate]:
         """What became of a letter of the job, without and with force."""
         queue = self.here.dead_letters[job.lane]
+        self.letters.add(job.id)
         if queue.send([message_for(job)]):
             raise LocalError("the dead-letter queue did not take a message")
         for _ in range(TRIES):
@@ -222,6 +227,7 @@ class Trial:
                     # Whatever became of it, it is not to stay.
                     with suppress(ReceiptExpired):
                         where.delete(letter.delivery.receipt)
+                        self.letters.discard(job.id)
             show_again(others)
             if fates:
                 return fates

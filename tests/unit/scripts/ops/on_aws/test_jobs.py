@@ -23,6 +23,7 @@ from handlers.jobs.words.messages import message_for
 from handlers.jobs.words.states import State
 from handlers.jobs.words.writes import Table
 from handlers.testing.world import MemoryWorld, memory_world
+from scripts.local.errors import LocalError
 from scripts.ops.on_aws import jobs
 from scripts.ops.on_aws.jobs import Trial
 from scripts.ops.on_aws.rows import Verdict
@@ -139,3 +140,27 @@ def test_a_redrive_takes_its_own_letter_and_leaves_the_others(world: MemoryWorld
     assert left.body == message_for(other).body
     assert left.visible_at <= world.runtime.now()
     assert (now(world, own).state, now(world, other).state) == (State.QUEUED, State.FAILED)
+
+
+def test_a_letter_that_cannot_be_received_again_is_named(
+    world: MemoryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would raise the lane's alarm until it expires, two weeks later."""
+    own, here = failed(world, "own"), trial(world, serving=True)
+
+    def forbidden(_: object) -> None:
+        raise LocalError("not authorized to perform: sqs:receivemessage")
+
+    monkeypatch.setattr(jobs, "letters_of", forbidden)
+    with pytest.raises(LocalError):
+        here._fates(own)
+    here.end()
+    [row] = here.rows
+    assert (row.verdict, own.id in row.saw) == (Verdict.BROKEN, True)
+
+
+def test_a_letter_that_was_judged_is_not_named(world: MemoryWorld) -> None:
+    here = trial(world, serving=True)
+    here._fates(failed(world, "own"))
+    here.end()
+    assert [row.verdict for row in here.rows] == [Verdict.HELD]
