@@ -39,7 +39,9 @@ def takes_signatures(resources: Of) -> bool:
     for part, name in resources.get(FUNCTION, {}).items():
         if API in part:
             found = boto3.client("lambda").get_function_configuration(FunctionName=name)
-            return found.get("Environment", {}).get("Variables", {}).get(AUTH) == "iam"
+            auth = found.get("Environment", {}).get("Variables", {}).get(AUTH)
+            if auth is not None:  # else it is a function of the team's own
+                return auth == "iam"
     return False
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import boto3
 import urllib3
@@ -21,8 +22,6 @@ FAIR, FIREWALL = "fair-queue metrics", "the web ACL"
 PROTECTION, SCALING = "task protection", "scaling of the bulk lane"
 ALL: Final = (FAIR, FIREWALL, PROTECTION, SCALING)
 WEB_ACL: Final = "AWS::WAFv2::WebACL"
-REST_API: Final = "AWS::ApiGateway::RestApi"
-STAGE: Final = "AWS::ApiGateway::Stage"
 POLICIES: Final = 2
 """One grows the lane, the other shrinks it."""
 ASKED: Final = 100
@@ -127,7 +126,9 @@ class Readings:
             self.rows.append(judged(SCALING, saw, ok=armed == POLICIES))
 
     def _stage(self, meta: Any) -> str:
-        [api], [stage] = (list(self.resources[kind].values()) for kind in (REST_API, STAGE))
+        """Of Fairlane's own API: a construct's stack may have others."""
+        address = urlsplit(self.outputs["ApiUrl"])
+        api, stage = address.netloc.partition(".")[0], address.path.strip("/")
         return f"arn:{meta.partition}:apigateway:{meta.region_name}::/restapis/{api}/stages/{stage}"
 
 

@@ -11,7 +11,8 @@ import urllib3
 from botocore.credentials import Credentials
 
 from fairlane_client import Client
-from scripts.ops.on_aws.caller import IamSigner
+from scripts.ops.doctor.reading import FUNCTION
+from scripts.ops.on_aws.caller import AUTH, IamSigner, takes_signatures
 from scripts.ops.on_aws.run import identified
 
 SIGNATURE = re.compile(
@@ -56,3 +57,19 @@ def test_a_probe_carries_the_token_or_the_signature() -> None:
     url = "https://abc.example/live/v1/jobs"
     assert identified("t")("POST", url, b"") == {"authorization": "Bearer t"}
     assert SIGNATURE.fullmatch(identified(SIGNER)("POST", url, b"{}")["Authorization"])
+
+
+@pytest.mark.parametrize(("auth", "signs"), [("iam", True), ("jwt", False)])
+def test_the_api_s_own_function_says_who_calls(
+    monkeypatch: pytest.MonkeyPatch, auth: str, *, signs: bool
+) -> None:
+    """A stack with the construct may have functions of the team's own with such a name."""
+    variables = {"own": {"THEIRS": "x"}, "api": {AUTH: auth}}
+
+    class Lambda:
+        def get_function_configuration(self, *, FunctionName: str) -> Any:  # noqa: N803  boto3's name
+            return {"Environment": {"Variables": variables[FunctionName]}}
+
+    monkeypatch.setattr("boto3.client", lambda _: Lambda())
+    functions = {"ShopApiFunction1": "own", "FairlaneApiFunction2": "api"}
+    assert takes_signatures({FUNCTION: functions}) is signs

@@ -20,14 +20,16 @@ from scripts.ops.on_aws.rows import Row, Verdict
 
 START: Final = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 OUTPUTS: Final = {
+    "ApiUrl": "https://abc123.execute-api.eu-west-1.amazonaws.com/live/",
     "SmallQueueUrl": "https://sqs.example/1/small",
     "BulkCluster": "bulk",
     "BulkService": "workers",
 }
 RESOURCES: Final = {
     "AWS::WAFv2::WebACL": {"Acl": "acl-1"},
-    "AWS::ApiGateway::RestApi": {"Api": "abc123"},
-    "AWS::ApiGateway::Stage": {"Live": "live"},
+    # A stack with the construct may have an API of the team's own.
+    "AWS::ApiGateway::RestApi": {"Shop": "def456", "Api": "abc123"},
+    "AWS::ApiGateway::Stage": {"Prod": "prod", "Live": "live"},
 }
 TASK: Final = "arn:aws:ecs:eu-west-1:123456789012:task/bulk/1"
 TARGET: Final = {
