@@ -17,7 +17,7 @@ import psutil
 BUSY: Final = 0.15
 """Processors that other programs may use during a pair."""
 MORE: Final = 2
-"""So many times the wanted pairs are measured at the most."""
+"""At most so many times the wanted number of pairs is measured."""
 ENOUGH: Final = 0.5
 """The share of the wanted pairs that has to be quiet."""
 
@@ -37,7 +37,8 @@ def quiet_pairs(
     *,
     disturbed: Callable[[Callable[[], None]], bool] | None = None,
 ) -> Pairs:
-    """Run both so often, in the order A B B A, with up to as many pairs again for disturbed ones.
+    """Run both ``rounds`` times, in the order A B B A. A disturbed pair is measured again, while
+    there are fewer than ``MORE`` times as many pairs.
 
     disturbed: runs a pair and says whether others used the machine meanwhile.
     """

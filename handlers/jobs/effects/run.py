@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..words.writes import Item
 
 SLOW: Final = 1000
-"""ms from reading records to the end of their delivery after which they are read once more."""
+"""ms. When a delivery ends later than this after its records were read, they are read once more."""
 FRESH: Final = 45_000
 """ms from reading records to the end of a sink's delivery: less than the minute for which an index
 remembers the version of a deleted document (``index.gc_deletes``)."""
@@ -195,7 +195,7 @@ def _deliver(world: World, sink: Sink, batch: Batch, read_at: int) -> Delivered:
 
 
 def _both(one: Delivered, other: Delivered) -> Delivered:
-    """The answers to two batches of the same records, but for what each called newer."""
+    """The answers to a batch and to a later one of its records; ``newer`` is the first one's."""
     return Delivered(
         again=one.again | other.again,
         refused={**one.refused, **other.refused},

@@ -1,8 +1,8 @@
 """The rows of lookup tables, as jobs keep them and workers read them.
 
-What was uploaded is kept as JSON Lines under the hash of that content, which the job has. It is the
-same for every attempt, a process reads it once, and no job deletes it: another may have the same.
-The bucket's rule for orphans removes it, as it does the id lists.
+A table is kept as JSON Lines under the hash of that content, which the job names. So every attempt
+reads the same rows, and a process reads them once. No job deletes a table, because another may have
+the same one: the bucket's rule for orphans does, as with id lists.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..words.ports import World
 
 CACHED: Final = 2
-"""Tables of the largest size that a process keeps."""
+"""A process keeps as many bytes as so many tables of the largest size have."""
 
 
 def digest_of(content: bytes) -> str:

@@ -197,8 +197,8 @@ class Filter(BaseModel):
 
 
 def not_searchable(fields: AbstractSet[str], searchable: AbstractSet[str] | None) -> str | None:
-    """Why no query may name all of these fields; None when one may. searchable: those that it may
-    name; None: any field."""
+    """Why a query may not name these fields; None when it may. searchable: the fields that queries
+    may name; None: all."""
     others = sorted(fields - searchable) if searchable is not None else []
     if searchable is None or not others:
         return None

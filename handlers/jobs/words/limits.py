@@ -135,8 +135,8 @@ def layers(*, inspected: int, inline_bytes: int, upload_bytes: int) -> Sequence[
 
 
 CHUNK_OVERHEAD: Final = 4
-"""Writes of a chunk's transaction that are not records: lease, job, effect row, and the row of an
-outcome, of which a second one stands for a record that is not written."""
+"""Writes of a chunk's transaction that are not records: lease, job, effect row and a row of
+outcomes. A chunk with rows of both outcomes has at least two records without a write."""
 MAX_CHUNK: Final = 100 - CHUNK_OVERHEAD
 
 MAX_ID_BYTES: Final = 256

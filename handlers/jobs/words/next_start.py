@@ -17,8 +17,8 @@ def next_start(now: int, starts: Sequence[int], ahead: int) -> int | None:
     """The time (epoch ms) at which a job with so many of its tenant's jobs before it should start;
     None when too little is known. starts: of the tenant's jobs in that lane, in any order.
 
-    The starts are taken to go on as evenly as they came, or as slowly as the next one is late. It
-    is never in the past.
+    The starts are taken to go on at the pace at which they came, or at a slower one when the next
+    start is late. The answer is never in the past.
     """
     known = sorted(at for at in starts if now - LATELY <= at <= now)
     if len(known) < LEAST:

@@ -24,13 +24,13 @@ Row: TypeAlias = Mapping[str, Cell]
 TABLES: Final = "tables"
 """The validation context's name for a ``Reader``."""
 SAYS: Final = (
-    "A lookup table: the id of an uploaded file whose column is the key of each row. The job keeps "
-    "the rows as they were when it was created."
+    "A lookup table: the id of an uploaded file whose `column` has the key of each row. The job "
+    "keeps the rows as they were when it was created."
 )
 
 
 class TableNotRead(FairlaneError):
-    """Only the operation's function can look into a table: elsewhere it has not been read."""
+    """Code looked into a table that has not been read: only the operation's function can."""
 
 
 class Table(Mapping[str, Row]):
@@ -96,7 +96,8 @@ class TableCache:
             return found[1]
 
     def put(self, name: str, table: Table, size: int, *, most: int) -> None:
-        """Keep a table; those that were not asked for longest go until all have ``most`` bytes."""
+        """Keep a table. The least recently used ones go until the rest has at most ``most`` bytes;
+        the new one stays, whatever its size."""
         with self._lock:
             self._held.pop(name, None)
             self._held[name] = (size, table)
