@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -63,7 +63,7 @@ def _fixed(world: World, tenant: str, upload_id: str, *, keep: bool) -> str:
         if upload.size > most:
             raise ValueError(f"the file has {upload.size} bytes, a table may have {most}")
         rows = parse_rows(upload_blocks(world, upload), upload, max_bytes=most)
-        content = _written(rows, most)
+        content = as_kept(rows, most)
     except (Unprocessable, BadUpload, JobFailed) as error:
         raise ValueError(str(error)) from error
     if keep:
@@ -71,8 +71,8 @@ def _fixed(world: World, tenant: str, upload_id: str, *, keep: bool) -> str:
     return digest_of(content)
 
 
-def _written(rows: Iterator[tuple[str, Mapping[str, object]]], most: int) -> bytes:
-    """As JSON Lines. Raises ValueError when that is larger than a table may be."""
+def as_kept(rows: Iterable[tuple[str, Mapping[str, object]]], most: int) -> bytes:
+    """The rows as JSON Lines. Raises ValueError when that is larger than a table may be."""
     content = bytearray()
     for key, row in rows:
         content += exact_json([key, row]).encode() + b"\n"

@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fairlane_client.commands.errors import CommandError
+from scripts.commands import operation_tables
 from scripts.commands.operations import app
 from tests.support.own import forget
 
@@ -122,12 +123,17 @@ def rated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str
         del sys.modules[name]
 
 
-def test_an_operation_is_tried_with_a_table_from_a_file(rated: tuple[str, ...]) -> None:
+def test_an_operation_is_tried_with_a_table_from_a_file(
+    rated: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     key = ("--key", "rates=currency")
     assert '"rate":"1.10"' in run(*rated, "--table", "rates=rates.csv", *key)
     again = rated[:2] + rated[4:]  # the folder is known by now
     assert '"rate":1.1}' in run(*again, "--table", "rates=rates.jsonl.gz", *key)
     assert "line 3" in run(*again, "--table", "rates=bad.csv", *key, status=1)
+    with monkeypatch.context() as small:
+        small.setattr(operation_tables, "MOST", 30)  # the file has 23 bytes
+        assert "as JSON" in run(*again, "--table", "rates=rates.csv", *key, status=1)
     shutil.copy("rates.csv", "OTHER.CSV")
     assert '"rate":"1.10"' in run(*again, "--table", "rates=OTHER.CSV", *key)
     # The others are those of `fairlane jobs submit`, in its words.
