@@ -55,7 +55,7 @@ FOUND_BY: Final[dict[str, int]] = {
     "messages of finished jobs are deleted at once": 63,
     "no condition on the job when an attempt begins": 134,
     "no condition on the lease when an attempt begins": 79,
-    "no fence check in the chunk commit": 166,
+    "no fence check in the chunk commit": 1656,
     "no job gives way": 33,
     "no position check in the chunk commit": 979,
     "no state check in the chunk commit": 8,
