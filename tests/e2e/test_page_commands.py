@@ -19,6 +19,7 @@ from fairlane_client import Client, JobView, NewJob, NewUpload
 from fairlane_client.commands.app import app
 from handlers.effects.secret import tenant_key
 from handlers.jobs.words.limits import MAX_CHUNK
+from scripts.local import airports
 from scripts.local.stack import LocalStack
 from tests.support.pages import PAGES, ROOT, blocks, scripts
 from tests.support.shown import LOCAL, Shown, run_by
@@ -34,6 +35,8 @@ DOWN: Final = "make down"
 TENANT: Final = "pages"
 SECRET: Final = "a secret of this test"
 MANY: Final = 5000
+TENANTS: Final = ("islands", "africa", "americas")
+"""Of the tutorial."""
 ALL: Final = r"SUCCEEDED: ([\d,]+) of \1 records changed"
 
 
@@ -79,7 +82,13 @@ def shell(folder: Path, script: str, **env: str) -> str:
 
 @pytest.fixture
 def tutorial(clone: Path, stack: LocalStack) -> Iterator[Path]:
-    """The clone with the files of the tutorial. Its step 4 changes the stack."""
+    """The clone with the files of the tutorial, and its records as they were at the stack's start:
+    other tests change some. Its step 4 changes the stack."""
+    airports.load(
+        stack.clients.dynamodb,
+        stack.deployed.outputs["RecordsTable"],
+        tenants={name: airports.airports_by_tenant()[name] for name in TENANTS},
+    )
     operation, client = blocks(TUTORIAL, "python")
     (clone / "our_operations").mkdir()
     (clone / "our_operations" / "height_class.py").write_text(operation, encoding="utf-8")
@@ -105,7 +114,9 @@ def test_the_tutorial_from_its_first_command_to_its_last(tutorial: Path) -> None
     said = shell(tutorial, whole(TUTORIAL, beginning="make up"))
     assert "already up" in said
     assert "the app is deployed" in said
-    first, africa, americas = re.finditer(ALL, said)
+    found = list(re.finditer(ALL, said))
+    assert len(found) == 3, said
+    first, africa, americas = found
     assert first[1] == "2"
     assert min(int(each[1].replace(",", "")) for each in (africa, americas)) > 100
     assert re.search(r'height +"high"', said)

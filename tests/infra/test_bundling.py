@@ -55,7 +55,7 @@ def test_the_image_starts_the_same_command_as_the_task(stack: Synthesised) -> No
     words = ", ".join(f'"{word}"' for word in worker["EntryPoint"])
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     assert f"ENTRYPOINT [{words}]" in dockerfile
-    assert f"/python:{settings_of().python}-slim\n" in dockerfile
+    assert f"/python:{settings_of().python}-slim@sha256:" in dockerfile
 
 
 def test_the_checks_prefer_the_python_that_is_deployed() -> None:
