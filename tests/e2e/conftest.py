@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from opensearchpy import OpenSearch
 
 from scripts.local.stack import LocalStack
+from scripts.opensearch.embedded import EmbeddedSearch
 from tests.support.installed import Installed, wheel_of
 
 COMPILED: Final = (
@@ -53,3 +55,15 @@ def team(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installed:
     # As pip does, and uv does not: many functions would compile the same modules at once.
     made.run("python", "-c", f"import {COMPILED}")
     return made
+
+
+@pytest.fixture(scope="module")
+def embedded_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedSearch]:
+    with EmbeddedSearch(tmp_path_factory.mktemp("embedded")) as engine:
+        yield engine
+
+
+@pytest.fixture
+def embedded(embedded_engine: EmbeddedSearch) -> Iterator[OpenSearch]:
+    with embedded_engine.client() as client:
+        yield client

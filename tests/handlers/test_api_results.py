@@ -1,4 +1,4 @@
-"""What became of single records: items in pages, reports, and a retry of only the failed ones."""
+"""What became of single records: items in pages, and reports."""
 
 from __future__ import annotations
 
@@ -6,49 +6,27 @@ import csv
 import hashlib
 import io
 import json
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from handlers.aws.job_store import DynamoStore
 from handlers.aws.payload_store import S3PayloadStore
 from handlers.jobs.results import items, report
 from handlers.jobs.storage import control_table
-from handlers.jobs.words.errors import OutcomeUnknown
-from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.writes import Delete, Put
 from handlers.web import item_results
 from tests.handlers.deployment import deployed
+from tests.handlers.mixed_jobs import mixed
 from tests.support import aws
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from handlers.jobs.words.writes import Write
     from tests.handlers.deployment import Answer, Deployment
 
 UNKNOWN = f"{0:032x}"
-
-
-def mixed(stack: Deployment, good: int, missing: int, text: int) -> tuple[str, list[str]]:
-    """A job whose end is: some changed, some without a record (skipped), some whose field is no
-    number (failed). Returns its id and the failed ids."""
-    ids = stack.fill(good + text)
-    failed = ids[good:]
-    for id_ in failed:
-        stack.made.dynamodb.put_item(
-            TableName=aws.RECORDS,
-            Item={"tenant": {"S": "acme"}, "id": {"S": id_}, "price": {"S": 'much, "more"'}},
-        )
-    absent = [f"absent {n:03}" for n in range(missing)]
-    # Interleaved, so that every chunk has some of each.
-    asked = [id_ for _, id_ in sorted((hash_of(i), i) for i in [*ids, *absent])]
-    id_ = stack.created(asked)
-    stack.run(stack.job(id_).lane)
-    return id_, failed
 
 
 def _as_version_0_1_0(stack: Deployment, id_: str) -> None:
@@ -61,10 +39,6 @@ def _as_version_0_1_0(stack: Deployment, id_: str) -> None:
             store.transact("move", [Delete(found.key)])
     for position, row in mixed_rows.items():
         store.transact("move", [Put(control_table.mixed_key(id_, int(position)), row)])
-
-
-def hash_of(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def listed(stack: Deployment, id_: str, outcome: str, **query: str) -> list[dict[str, str]]:
@@ -334,199 +308,3 @@ def test_bad_questions_about_reports(stack: Deployment, query: dict[str, str]) -
     id_ = stack.created(["a"])
     answer = stack.call("POST", f"/v1/jobs/{id_}/report", query=query)
     assert (answer.status, answer.body["field"]) == (400, next(iter(query)))
-
-
-# --- only the failed ones again ---------------------------------------------------------------
-
-
-def again(stack: Deployment, id_: str, **call: Any) -> Answer:
-    return stack.call("POST", f"/v1/jobs/{id_}/retry", query={"failed_only": "true"}, **call)
-
-
-def mend(stack: Deployment, ids: Sequence[str]) -> None:
-    for id_ in ids:
-        stack.made.dynamodb.put_item(
-            TableName=aws.RECORDS,
-            Item={"tenant": {"S": "acme"}, "id": {"S": id_}, "price": {"N": "10"}},
-        )
-
-
-@pytest.mark.parametrize("count", [3, 120])
-def test_the_failed_records_are_tried_again_by_a_job_of_their_own(
-    stack: Deployment, count: int
-) -> None:
-    id_, failed = mixed(stack, 3, 2, count)
-    mend(stack, failed[:-1])
-    before = stack.call("GET", f"/v1/jobs/{id_}").body
-    made = again(stack, id_)
-    assert (made.status, made.body["state"], made.body["retry_of"]) == (202, "QUEUED", id_)
-    assert (made.body["total"], made.body["subject"]) == (count, "products")
-    assert made.body["lane"] == ("small" if count <= 100 else "bulk")
-    assert made.headers["location"] == f"/live/v1/jobs/{made.body['id']}" != f"/live/v1/jobs/{id_}"
-    assert stack.call("GET", f"/v1/jobs/{id_}").body == {
-        **before,
-        "retried_by": made.body["id"],
-    }
-    stack.run(Lane(made.body["lane"]))
-    done = stack.call("GET", made.headers["location"]).body
-    assert (done["succeeded"], done["failed"], done["skipped"]) == (count - 1, 1, 0)
-    # Each of the others exactly once, by the first job.
-    assert stack.prices(stack_ids(stack, 3)) == stack.prices(failed[:-1]) == {11}
-    assert stack.everything()["objects"] == []
-
-
-def stack_ids(_: Deployment, count: int) -> list[str]:
-    return [f"r{n:05}" for n in range(count)]
-
-
-def test_asked_again_it_is_the_same_job_also_after_it_has_ended(stack: Deployment) -> None:
-    id_, failed = mixed(stack, 1, 0, 2)
-    mend(stack, failed)
-    made = again(stack, id_)
-    repeated = again(stack, id_)
-    assert (repeated.status, repeated.body) == (200, made.body)
-    stack.run()
-    assert again(stack, id_).body["id"] == made.body["id"]
-    assert len(stack.kept("JOB")) == 2
-    assert stack.prices(failed) == {11}  # a second job would make it 12
-
-
-def test_twenty_at_once_make_one_job(stack: Deployment) -> None:
-    id_, failed = mixed(stack, 1, 0, 2)
-    mend(stack, failed)
-    with ThreadPoolExecutor(20) as pool:
-        answers = list(pool.map(lambda _: again(stack, id_), range(20)))
-    # Whoever came in the moment of its making sees its subject taken, by the very same job.
-    ids = {a.body["active_job"]["id"] if a.status == 409 else a.body["id"] for a in answers}
-    assert {202} <= {a.status for a in answers} <= {200, 202, 409}
-    assert len(ids) == 1
-    assert stack.messages(Lane.SMALL) == (1, 0)
-    assert stack.everything()["objects"] == [f"ids/{ids.pop()}"]
-    stack.run()
-    assert stack.prices(failed) == {11}
-
-
-@pytest.mark.parametrize("applied", [True, False])
-def test_a_lost_reply_makes_no_second_job(
-    stack: Deployment, monkeypatch: pytest.MonkeyPatch, *, applied: bool
-) -> None:
-    id_, failed = mixed(stack, 1, 0, 2)
-    mend(stack, failed)
-    transact = DynamoStore.transact
-    lost: list[str] = []
-
-    def losing(self: DynamoStore, action: str, writes: Sequence[Write]) -> None:
-        if action != "create" or lost:
-            return transact(self, action, writes)
-        lost.append(action)
-        if applied:
-            transact(self, action, writes)
-        raise OutcomeUnknown
-
-    monkeypatch.setattr(DynamoStore, "transact", losing)
-    answer = again(stack, id_)
-    assert (answer.status, lost) == (202, ["create"])
-    assert stack.job(id_).retried_by == answer.body["id"]
-    stack.run()
-    assert stack.prices(failed) == {11}
-    assert len(stack.kept("JOB")) == 2
-
-
-def test_a_retry_that_takes_too_long_says_so_and_leaves_nothing(
-    stack: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(items, "ROWS", 1)
-    id_, failed = mixed(stack, 1, 0, 120)
-    before, asked = stack.everything(), len(stack.requests)
-    answer = again(stack, id_, remaining=item_results.RESERVE_MS - 1)
-    assert (answer.status, answer.body["code"]) == (422, "retry_too_large")
-    assert "upload" in answer.body["detail"]
-    look_for_rows_of_0_1_0, first_row = 1, 1
-    queries = stack.requests[asked:].count("DynamoDB.Query")
-    assert queries == look_for_rows_of_0_1_0 + first_row
-    assert stack.everything() == before
-    made = again(stack, id_, remaining=item_results.RESERVE_MS)
-    assert (made.status, made.body["total"]) == (202, len(failed))
-
-
-def test_a_chain_of_retries(stack: Deployment) -> None:
-    id_, failed = mixed(stack, 1, 0, 2)
-    first = again(stack, id_).body["id"]
-    stack.run()
-    second = again(stack, first).body
-    assert (second["retry_of"], second["total"]) == (first, 2)
-    mend(stack, failed)
-    stack.run()
-    assert stack.job(second["id"]).succeeded == 2
-
-
-def test_a_taken_subject_refuses_it_and_leaves_nothing(stack: Deployment) -> None:
-    id_, _ = mixed(stack, 1, 0, 2)
-    holder = stack.created(["a"])
-    before = stack.everything()
-    answer = again(stack, id_)
-    assert (answer.status, answer.body["active_job"]["id"]) == (409, holder)
-    assert stack.everything() == before
-
-
-def test_what_cannot_be_tried_again(stack: Deployment) -> None:
-    waiting = stack.created(["a"], "waiting")
-    good = stack.created(stack.fill(1), "good")
-    stack.call("POST", f"/v1/jobs/{waiting}/pause")
-    stack.run()
-    stack.run()
-    for id_ in (waiting, good):
-        before = stack.everything()
-        answer = again(stack, id_)
-        assert (answer.status, answer.body["code"]) == (409, "not_possible"), answer
-        assert stack.everything() == before
-    assert stack.job(good).state == "SUCCEEDED"
-
-
-def test_a_failed_job_whose_failed_records_are_tried_again_does_not_go_on_itself(
-    stack: Deployment,
-) -> None:
-    id_ = stack.created(
-        stack.fill(2), params={"field": "no", "add": 1}, tolerated_failure_percent=0
-    )
-    stack.run()
-    made = again(stack, id_)
-    assert made.status == 202
-    stack.run()
-    answer = stack.call("POST", f"/v1/jobs/{id_}/retry")
-    assert answer.status == 409
-    assert made.body["id"] in answer.body["detail"]
-
-
-# --- what a deployment offers -----------------------------------------------------------------
-
-
-def test_operations_say_what_they_take(stack: Deployment) -> None:
-    listed = {each["name"]: each for each in stack.call("GET", "/v1/operations").body["operations"]}
-    assert set(listed) == set(stack.world.operations)
-    for name, each in listed.items():
-        model = stack.world.operations[name].parameters
-        assert each["parameters"] == model.model_json_schema()
-        assert each["description"]
-        assert each["sinks"] == []  # this deployment has none
-
-
-def test_lanes_show_everybodys_depth_and_nobody_elses_jobs(stack: Deployment) -> None:
-    ids = stack.fill(1)
-    stack.created(ids, "done")
-    stack.run()
-    stack.created(ids, "mine")
-    for n in range(3):
-        stack.created(ids, f"s{n}", tenant="other")
-    stack.receive()
-    small, bulk = stack.call("GET", "/v1/lanes").body["lanes"]
-    assert (small["lane"], bulk["lane"]) == ("small", "bulk")
-    assert small["queue"] == {"waiting": 3, "in_flight": 1}
-    assert bulk["queue"] == {"waiting": 0, "in_flight": 0}
-    assert (small["yours"]["in_flight"], small["yours"]["held"]) == (1, 0)
-    dwell = small["yours"]["dwell_ms"]
-    assert dwell["jobs"] == 1
-    assert dwell["p50"] == dwell["p95"] >= 0
-    assert "dwell_ms" not in bulk["yours"]
-    nobody = stack.call("GET", "/v1/lanes", tenant="new").body["lanes"][0]["yours"]
-    assert (nobody["in_flight"], nobody["held"], "dwell_ms" in nobody) == (0, 0, False)
