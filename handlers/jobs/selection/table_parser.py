@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
@@ -13,7 +12,7 @@ from ..words.stored_values import BadValue, number
 from ..words.table import Row
 from ..words.text_rules import text_problem
 from ..words.upload import Format, UploadForm
-from .upload_parser import NOT_CSV, SHOWN, BadUpload, TextLines, text_lines
+from .upload_parser import SHOWN, BadUpload, TextLines, csv_rows, text_lines
 
 NO_COLUMN: Final = "the upload names no 'column', which is the key of a table's rows"
 
@@ -85,24 +84,12 @@ def _cell(line: int, name: str, value: object) -> Any:
 
 def _csv_rows(lines: TextLines) -> Iterator[Row]:
     """Every cell is text."""
-    rows = csv.reader(iter(lines), strict=True)
     names: list[str] | None = None
-    while True:
-        try:
-            row = next(rows, None)
-        except csv.Error as error:
-            raise BadUpload(lines.number, NOT_CSV) from error
-        lines.record_bytes = 0
-        if row is None:
-            break
-        if not row:
-            lines.blank()
-        elif names is None:
+    for row in csv_rows(lines):
+        if names is None:
             names = row
             if (twice := _repeated(names)) is not None:
                 raise BadUpload(lines.number, f"names the column {twice[:SHOWN]!r} twice")
-        elif len(row) != len(names):
-            raise BadUpload(lines.number, f"has {len(row)} fields, the header names {len(names)}")
         else:
             yield dict(zip(names, row, strict=True))
 

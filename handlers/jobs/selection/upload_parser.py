@@ -11,7 +11,6 @@ import codecs
 import csv
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from ..words.errors import FairlaneError
@@ -289,16 +288,21 @@ def _checked(number: int, value: object) -> str:
 # --- CSV --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Header:
-    at: int
-    """The index of the ids' column."""
-    width: int
-
-
 def _csv_ids(lines: TextLines, column: str) -> Iterator[str]:
+    at: int | None = None
+    for row in csv_rows(lines):
+        if at is None:
+            at = _column(lines.number, row, column)
+        else:
+            yield _checked(lines.number, row[at])
+    if at is None:
+        raise BadUpload(0, "the file has no header line")
+
+
+def csv_rows(lines: TextLines) -> Iterator[list[str]]:
+    """The rows that are not blank, the header first; all have its width. Raises BadUpload."""
     rows = csv.reader(iter(lines), strict=True)
-    header: _Header | None = None
+    width: int | None = None
     while True:
         try:
             row = next(rows, None)
@@ -310,20 +314,17 @@ def _csv_ids(lines: TextLines, column: str) -> Iterator[str]:
         if not row:
             lines.blank()
             continue
-        if header is None:
-            header = _header(lines.number, row, column)
-        elif len(row) != header.width:
-            raise BadUpload(lines.number, f"has {len(row)} fields, the header names {header.width}")
-        else:
-            yield _checked(lines.number, row[header.at])
-    if header is None:
-        raise BadUpload(0, "the file has no header line")
+        if width is not None and len(row) != width:
+            raise BadUpload(lines.number, f"has {len(row)} fields, the header names {width}")
+        width = len(row)
+        yield row
 
 
-def _header(number: int, row: list[str], column: str) -> _Header:
+def _column(number: int, row: list[str], column: str) -> int:
+    """The index of the ids' column."""
     found = row.count(column)
     if found == 1:
-        return _Header(row.index(column), len(row))
+        return row.index(column)
     if found:
         raise BadUpload(number, f"names the column {column!r} {found} times")
     names = ", ".join(name[:SHOWN] for name in row[:20])
