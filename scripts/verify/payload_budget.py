@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 from handlers.aws.attributes import decode
 from handlers.jobs.selection.id_sources import lines
-from handlers.jobs.words import limits
+from handlers.jobs.selection.walk_order import permuted
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import (
     GATEWAY_BODY_BYTES,
@@ -29,6 +29,7 @@ from handlers.jobs.words.limits import (
     body_bytes,
 )
 from handlers.jobs.words.messages import Message
+from scripts.budget import budget
 from scripts.budget.budget import body_of, largest
 from scripts.budget.event import event_bytes
 from scripts.budget.ids import like, of_length
@@ -99,8 +100,10 @@ def _maximum(here: Site, name: str, endless: Iterator[str]) -> Iterator[Expectat
     )
     if taken.status == HTTPStatus.ACCEPTED:
         stored = _stored_list(here, taken)
-        same = stored == b"".join(lines(ids))
-        yield Expectation.equal("their list is stored byte for byte", expected=True, saw=same)
+        same = stored == b"".join(lines(permuted(ids, taken.body["id"])))
+        yield Expectation.equal(
+            "their list is stored byte for byte, in the order of the walk", expected=True, saw=same
+        )
         _cancel(here, taken)
 
 
@@ -152,7 +155,7 @@ def _carrying(here: Site) -> Iterator[Expectation]:
 
 
 def _as_large_as_the_gateway_takes() -> Expectation:
-    with patch.object(limits, "MAX_BODY_BYTES", GATEWAY_BODY_BYTES):
+    with patch.object(budget, "MAX_BODY_BYTES", GATEWAY_BODY_BYTES):
         ids = largest(of_length(UUID_CHARS), Limits(max_inline_ids=10**6))
     size = event_bytes(body_of(ids))
     return Expectation.of(
