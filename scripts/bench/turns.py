@@ -116,16 +116,19 @@ def _foretold(place: Place) -> list[float]:
         Client(stack.api.url, stack.issuer.token(FORETOLD)) as client,
         place.steps.step("Jobs that wait, and when they start"),
     ):
-        jobs = [_waiting(client, ids) for _ in range(place.rounds(WAITING, 4))]
+        jobs = [_waiting(client, ids) for _ in range(place.rounds(WAITING, 8))]
         patience = Patience()
         while not all((rows := ledger.jobs())[id_].state.terminal for id_ in jobs):
             if not patience.lasts({(row.id, row.state, row.position) for row in rows.values()}):
                 raise LocalError("no job of the bench moves")
             for id_ in jobs:
-                waits = None if id_ in told else client.get(id_).waiting
+                if id_ in told:
+                    continue
+                # Before the request: the API's clock is read after it, the job starts after that.
+                asked = int(time.time() * 1000)
+                waits = client.get(id_).waiting
                 if waits is not None and waits.expected_start is not None:
-                    at = round(waits.expected_start.timestamp() * 1000)
-                    told[id_] = (round(time.time() * 1000), at)
+                    told[id_] = (asked, round(waits.expected_start.timestamp() * 1000))
             time.sleep(LOOK_S)
     starts = {id_: rows[id_].started_at or 0 for id_ in told}
     return [(at - asked) / max(1, starts[id_] - asked) for id_, (asked, at) in told.items()]
