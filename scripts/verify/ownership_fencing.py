@@ -11,13 +11,13 @@ from typing import Final
 from handlers.aws.runtime import SystemRuntime
 from handlers.jobs.lifecycle.submit import Created
 from handlers.jobs.words.job import EndReason, Job
-from handlers.jobs.words.ports import Store, World
+from handlers.jobs.words.ports import Store
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import ms
 from handlers.jobs.words.writes import Check, Present, Table, Write
 
 from .framework import Bench, Expectation, Scenario
-from .site import CHUNK, Died, Site, Took, lines_of, site, slots
+from .site import CHUNK, Site, Took, dying, lines_of, site, slots
 from .taps import Carry, carry_on, held
 
 CHUNKS: Final = 8
@@ -68,8 +68,8 @@ def _taken_over(bench: Bench, here: Site) -> Iterator[Expectation]:
     ids = here.load(CHUNKS * CHUNK, name="taken")
     old = here.submit(ids, "taken-over")
     with bench.steps.step("A worker dies, and its job's subject is taken over"):
-        with slots(_dying(here, BEFORE)):
-            here.until("its worker is dead", lambda: _died(here))
+        with slots(dying(here, BEFORE)):
+            here.until("its worker is dead", lambda: here.died)
         before = here.job(old).position
         takers: list[Job] = []
         here.until("the subject can be taken", lambda: _taken(here, ids, old, takers))
@@ -95,25 +95,6 @@ def _taken_over(bench: Bench, here: Site) -> Iterator[Expectation]:
         expected=(State.SUCCEEDED.value, 0),
         saw=(ended.state.value, _wrong(here, ids, before)),
     )
-
-
-def _dying(here: Site, commits: int) -> World:
-    """A worker whose process ends when it wants to commit after so many commits."""
-    done = 0
-
-    def carry(store: Store, action: str, writes: Sequence[Write]) -> None:
-        nonlocal done
-        if action == "commit_chunk":
-            if done == commits:
-                raise Died
-            done += 1
-        store.transact(action, writes)
-
-    return replace(here.world, store=here.store(carry))
-
-
-def _died(here: Site) -> bool:
-    return any(line.action == "worker_died" for line in tuple(here.log.lines))
 
 
 def _taken(here: Site, ids: Sequence[str], old: Job, takers: list[Job]) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from handlers.aws.lane_queue import SqsLaneQueue
@@ -25,10 +25,10 @@ from handlers.jobs.storage.control_table import read_job
 from handlers.jobs.words.job import Job, Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.operation import Record
-from handlers.jobs.words.ports import World
+from handlers.jobs.words.ports import Store, World
 from handlers.jobs.words.record_schema import RecordSchema
 from handlers.jobs.words.timing import LaneTiming, Timing
-from handlers.jobs.words.writes import Item, Key, Put, Table
+from handlers.jobs.words.writes import Item, Key, Put, Table, Write
 from handlers.operations import all_operations
 from handlers.slots import Slot
 from handlers.testing.telemetry import Line, MemoryTelemetry
@@ -38,7 +38,7 @@ from scripts.local.settings import Chosen
 from scripts.local.stack import LocalStack
 
 from .framework import Bench
-from .taps import Carry, TappedPayloads, TappedStore, WatchedQueue
+from .taps import COMMIT, Carry, TappedPayloads, TappedStore, WatchedQueue
 
 BULK: Final = LaneTiming(
     heartbeat=0.8, lease_ttl=3, visibility=3, max_attempts=5, max_receive_count=6
@@ -68,6 +68,7 @@ PROTOCOL: Final[Chosen] = {
     "bulk_lane": {"poll_seconds": 1},
 }
 FIELD: Final = "n"
+ADD_ONE: Final[Mapping[str, object]] = {"field": FIELD, "add": 1}
 POLL_S: Final = 1
 LOOK_S: Final = 0.1
 WITHIN: Final = 300
@@ -176,12 +177,20 @@ class Site:
 
     # --- jobs ---------------------------------------------------------------------------------
 
-    def ask(self, ids: Sequence[str], subject: str, world: World | None = None) -> Created | Busy:
-        """Ask for a job that adds one to each of the records."""
+    def ask(
+        self,
+        ids: Sequence[str],
+        subject: str,
+        world: World | None = None,
+        *,
+        operation: str = "adjust_number",
+        params: Mapping[str, object] = ADD_ONE,
+    ) -> Created | Busy:
+        """Ask for a job; one that adds one to each of the records, if nothing else is said."""
         body = {
-            "operation": "adjust_number",
+            "operation": operation,
             "subject": subject,
-            "params": {"field": FIELD, "add": 1},
+            "params": dict(params),
             "ids": list(ids),
         }
         here = world or self.world
@@ -191,8 +200,16 @@ class Site:
             raise Took(f"the tenant has {made.limit} active jobs already")
         return made
 
-    def submit(self, ids: Sequence[str], subject: str) -> Job:
-        outcome = self.ask(ids, subject)
+    def submit(
+        self,
+        ids: Sequence[str],
+        subject: str,
+        world: World | None = None,
+        *,
+        operation: str = "adjust_number",
+        params: Mapping[str, object] = ADD_ONE,
+    ) -> Job:
+        outcome = self.ask(ids, subject, world, operation=operation, params=params)
         if isinstance(outcome, Busy):
             raise Took(f"the subject {subject} is job {outcome.job_id}'s")
         return outcome.job
@@ -202,6 +219,11 @@ class Site:
         if found is None:
             raise Took(f"job {job.id} is gone")
         return found
+
+    @property
+    def died(self) -> bool:
+        """A slot has died here."""
+        return any(line.action == "worker_died" for line in tuple(self.log.lines))
 
     def lease(self, job: Job) -> Item:
         return self.world.store.get(control_table.lease_key(job.tenant, job.subject)) or {}
@@ -265,6 +287,21 @@ def stand_still(stack: LocalStack) -> None:
 
 class Died(BaseException):
     """The process of a worker ended, as by kill -9: nothing of it runs any more."""
+
+
+def dying(here: Site, commits: int) -> World:
+    """For a worker whose process ends when it wants to commit after so many commits."""
+    done = 0
+
+    def carry(store: Store, action: str, writes: Sequence[Write]) -> None:
+        nonlocal done
+        if action == COMMIT:
+            if done == commits:
+                raise Died
+            done += 1
+        store.transact(action, writes)
+
+    return replace(here.world, store=here.store(carry))
 
 
 @contextmanager

@@ -1,217 +1,207 @@
-"""A worker of the last release beside one of this version, on one local stack.
+"""A worker of the last release beside one of this version, on one queue and the same tables.
 
-``python -m scripts.verify.two_versions`` builds the release's wheel from its commit, which takes
-the whole history, so no test runs it. Exit status 1: something is not as expected; 2: trouble.
+The release's worker is a process that runs the release's own code. This version's is in this
+process, and so is what creates jobs.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import tempfile
-import time
-import zipfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from fairlane_client.commands.output import console
-from handlers.aws.attributes import decode
-from handlers.jobs.storage.control_table import job_key
+from handlers.jobs.words.job import EndReason, Job
+from handlers.jobs.words.operation import Change, Fields, Operation, Outcome
+from handlers.jobs.words.ports import World
 from handlers.jobs.words.states import State
-from handlers.jobs.words.writes import Item
-from scripts.checks.released.source import VERSION, NoHistory, unpack
-from scripts.load import own
-from scripts.load.ledger import Ledger
+from handlers.operations.parameters import Parameters
+from scripts.checks.released.source import VERSION
 from scripts.local.errors import LocalError
 from scripts.local.processes import Process
-from scripts.local.settings import Chosen
-from scripts.local.stack import LocalStack
-from scripts.local.steps import Steps
+from scripts.local.worker import STOP_GRACE_S
 
-from .framework import Expectation
-from .listing import listing
-from .site import PROTOCOL
+from .framework import Bench, Expectation
+from .site import CHUNK, FIELD, Site, dying, site, slots
 
-TENANT: Final = "two-versions"
-MANY: Final = 300
+MANY: Final = 4 * CHUNK
 """Records of a job."""
+KNOWN: Final = "adjust_number"
 NEW: Final = "new_here"
 """An operation that the release does not have."""
-WITHIN_S: Final = 300
-LOOK_S: Final = 0.1
-SETTINGS: Final[Chosen] = {
-    **PROTOCOL,
-    "limits": {"chunk_size": 5, "small_max_items": 1},
-    "bulk_lane": {"slots": 1, "poll_seconds": 1},
-}
-OPERATION: Final = '''"""An operation of a newer version."""
+HELD: Final = "held_open"
+"""An operation whose second chunk waits, in the release's worker, as long as a file is there."""
+OPERATIONS: Final = "operations_of_the_release"
+MODULE: Final = f'''"""An operation of the release's deployment."""
 
-from fairlane.operations import Change, Fields, Outcome, Parameters, operation
+import itertools
+import time
+from pathlib import Path
+
+from fairlane.operations import Change, Parameters, operation
+
+records = itertools.count()
+
+
+class HeldOpen(Parameters):
+    gate: str
+
+
+@operation("{HELD}", HeldOpen, writes=lambda _: frozenset({{"{FIELD}"}}))
+def held_open(record, parameters):
+    """Add one; wait for the gate's file to go, but not in the first chunk."""
+    late = next(records) >= {CHUNK}
+    while late and Path(parameters.gate).exists():
+        time.sleep(0.05)
+    return Change({{"{FIELD}": int(str(record["{FIELD}"])) + 1}})
+'''
 
 
 class NewHere(Parameters):
     pass
 
 
-@operation("new_here", NewHere, writes=lambda _: frozenset({"n"}))
-def new_here(record: Fields, _parameters: NewHere) -> Outcome:
-    """Add one to n."""
-    return Change({"n": int(str(record["n"])) + 1})
-'''
+class HeldOpen(Parameters):
+    gate: str
 
 
-def wheel_of(release: Path, folder: Path) -> Path:
-    """The release's wheel, unpacked in ``folder``: what a worker of it imports."""
-    build = ["pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run(  # noqa: S603  our own interpreter
-        [sys.executable, "-m", *build, "--wheel-dir", str(folder), str(release)], check=True
-    )
-    [wheel] = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as files:
-        files.extractall(folder / "installed")
-    return folder / "installed"
+def add_one(record: Fields, _: object) -> Outcome:
+    return Change({FIELD: int(str(record[FIELD])) + 1})
 
 
 @dataclass
-class Site:
-    stack: LocalStack
-    released: Path
-    """What a worker of the release imports."""
+class Sides:
+    """What works on the bulk queue of one stack: nothing, at first."""
 
-    # --- workers ------------------------------------------------------------------------------
+    here: Site
+    code: Path
+    """The release's code."""
 
-    def start_released(self) -> Process:
-        [worker] = self.stack.workers.start(code=self.released, env={"FAIRLANE_OPERATIONS": None})
-        return worker
-
-    def start_this(self) -> Process:
-        [worker] = self.stack.workers.start()
-        return worker
-
-    def stop(self) -> None:
-        self.stack.workers.stop()
-
-    # --- jobs ---------------------------------------------------------------------------------
-
-    def submit(self, subject: str, *, operation: str = "adjust_number") -> str:
-        """A bulk job that adds one to each of its records."""
-        ids = [f"{subject}-{number:04}" for number in range(MANY)]
-        for id_ in ids:
-            self.stack.clients.dynamodb.put_item(
-                TableName=self.stack.deployed.outputs["RecordsTable"],
-                Item={"tenant": {"S": TENANT}, "id": {"S": id_}, "n": {"N": "0"}},
-            )
-        params: dict[str, Any] = {} if operation == NEW else {"field": "n", "add": 1}
-        body = {"operation": operation, "subject": subject, "ids": ids, "params": params}
-        answer = self.stack.api.call("POST", "/v1/jobs", tenant=TENANT, body=body)
-        if "id" not in answer.body:
-            raise LocalError(f"the job was not created: {answer.body}")
-        return str(answer.body["id"])
-
-    def item(self, job_id: str) -> Item:
-        key = job_key(job_id)
-        found = self.stack.clients.dynamodb.get_item(
-            TableName=self.stack.deployed.outputs["ControlTable"],
-            Key={"pk": {"S": key.pk}, "sk": {"S": key.sk}},
-            ConsistentRead=True,
+    def __post_init__(self) -> None:
+        own = {
+            name: Operation(name, parameters, add_one, lambda _: frozenset({FIELD}))
+            for name, parameters in ((NEW, NewHere), (HELD, HeldOpen))
+        }
+        self.world: World = replace(
+            self.here.world, operations={**self.here.world.operations, **own}
         )
-        return decode(found["Item"])
+        """This version's."""
+        self.gate = self.code / "gate"
+        package = self.code / OPERATIONS
+        package.mkdir(exist_ok=True)
+        (package / "__init__.py").touch()
+        (package / "held_open.py").write_text(MODULE, encoding="utf-8")
 
-    def until(self, what: str, job_id: str, holds: Callable[[Item], bool]) -> Item:
-        """Raises LocalError when it never comes to hold."""
-        deadline = time.monotonic() + WITHIN_S
-        while not holds(item := self.item(job_id)):
-            if time.monotonic() > deadline:
-                raise LocalError(f"{what}: not within {WITHIN_S} s; the job is {dict(item)}")
-            time.sleep(LOOK_S)
-        return item
+    @contextmanager
+    def released(self, **env: str) -> Iterator[Process]:
+        """The release's worker, until the end of the block at the latest."""
+        given = {"FAIRLANE_OPERATIONS": OPERATIONS, "FAIRLANE_LIMITS_CHUNK_SIZE": str(CHUNK)}
+        workers = self.here.stack.workers
+        [worker] = workers.start(code=self.code, env={**given, **env})
+        try:
+            yield worker
+        finally:
+            workers.stop()
 
-    def ended(self, job_id: str) -> Item:
-        return self.until("the job ends", job_id, lambda item: "finished_at" in item)
+    def job(self, subject: str, operation: str, params: Mapping[str, object]) -> Job:
+        ids = self.here.load(MANY, name=subject)
+        return self.here.submit(ids, subject, operation=operation, params=params, world=self.world)
 
-    def begun(self, job_id: str) -> Item:
-        """At a checkpoint that is not its last."""
-        return self.until("the job is begun", job_id, lambda item: item["position"] != 0)
+    def known(self, subject: str) -> Job:
+        return self.job(subject, KNOWN, {"field": FIELD, "add": 1})
 
-    def once(self) -> bool:
-        """Every record of every job was changed once."""
-        rows = Ledger(self.stack).records({TENANT}).values()
-        return bool(rows) and all(row.fields["n"] == 1 for row in rows)
+    def until(self, what: str, job: Job, worker: Process, *states: State) -> Job:
+        """The job, as soon as it is at a checkpoint, was left, or is in one of these states.
+        Raises LocalError when the release's worker has ended."""
+
+        def seen() -> bool:
+            if not worker.alive():
+                raise LocalError(f"the worker of {VERSION} has ended:\n{worker.tail()}")
+            now = self.here.job(job)
+            left = now.not_understood_since is not None
+            return bool(now.position) or left or now.state in states
+
+        self.here.until(what, seen)
+        return self.here.job(job)
 
 
-def run(site: Site) -> Iterator[Expectation]:
-    site.start_released()
-    job = site.submit("read-by-the-release")
-    yield _ended(f"a job of this version's API, run by a worker of {VERSION}", site.ended(job))
+def run(bench: Bench, code: Path) -> Iterator[Expectation]:
+    """code: the release's, in a folder that may be written to."""
+    with site(bench, "two-versions") as here:
+        sides = Sides(here, code)
+        with sides.released() as worker:
+            with bench.steps.step(f"A worker of {VERSION} runs a job of this version"):
+                job = here.ended(sides.known("asked-for-here"))
+            yield _succeeded(here, f"a job of this version, run by a worker of {VERSION}", job)
+            yield from _left(bench, sides, worker)
+            yield from _begun_by_the_release(bench, sides, worker)
+        yield from _rolled_back(bench, sides)
 
-    job = site.submit("new-operation", operation=NEW)
-    item = site.until(
-        "it is left", job, lambda item: "not_understood_since" in item or "finished_at" in item
+
+def without_patience(bench: Bench, code: Path) -> Iterator[Expectation]:
+    """The control: the release's worker leaves nothing to newer ones."""
+    with site(bench, "two-versions-control") as here:
+        sides = Sides(here, code)
+        with sides.released(FAIRLANE_TIMING_ROLLOUT="0") as worker:
+            yield from _left(bench, sides, worker)
+
+
+def _left(bench: Bench, sides: Sides, worker: Process) -> Iterator[Expectation]:
+    here = sides.here
+    with bench.steps.step(f"A job that {VERSION} does not understand"):
+        job = sides.job("new-operation", NEW, {})
+        seen = sides.until("it is left", job, worker, State.FAILED)
+    yield Expectation.equal(
+        f"a job whose operation {VERSION} does not know, with only its worker",
+        expected=(State.QUEUED.value, 0, None),
+        saw=(seen.state.value, seen.attempt, _text(seen.end_reason)),
     )
-    what = f"a job whose operation {VERSION} does not know, with only its worker"
-    left = f"{item['state']}, attempt {item.get('attempt', 0)}"
-    yield Expectation.equal(what, expected=f"{State.QUEUED}, attempt 0", saw=left)
-    site.start_this()
-    yield _ended("the same job, when a worker of this version runs beside it", site.ended(job))
-    site.stop()
-
-    dies = site.start_released()
-    job = site.submit("begun-by-the-release")
-    site.begun(job)
-    dies.kill()
-    site.start_this()
-    yield _ended(
-        f"a job that a worker of {VERSION} began, which was killed", site.ended(job), attempts=2
-    )
-    site.stop()
-
-    dies = site.start_this()
-    job = site.submit("begun-by-this-version")
-    site.begun(job)
-    dies.kill()
-    site.start_released()
-    what = f"rolled back: a job that this version began and {VERSION} goes on with"
-    yield _ended(what, site.ended(job), attempts=2)
-    site.stop()
-    yield Expectation.equal("every record was changed once", expected=True, saw=site.once())
+    with bench.steps.step("A worker of this version comes beside it"), slots(sides.world):
+        job = here.ended(job)
+    yield _succeeded(here, "the same job, with a worker of this version beside it", job)
 
 
-def _ended(what: str, item: Item, *, attempts: int = 1) -> Expectation:
-    """attempts: at least so many."""
-    saw = f"{item['state']}, {item['succeeded']} of {MANY} records, attempt {item['attempt']}"
-    tried = item["attempt"]
+def _begun_by_the_release(bench: Bench, sides: Sides, worker: Process) -> Iterator[Expectation]:
+    here = sides.here
+    with bench.steps.step(f"A worker of {VERSION} dies in the middle of a job"):
+        sides.gate.touch()
+        job = sides.job("begun-by-the-release", HELD, {"gate": str(sides.gate)})
+        begun = sides.until("it is begun", job, worker)
+        worker.kill()
+        worker.wait(STOP_GRACE_S)
+        sides.gate.unlink()
+        with slots(sides.world):
+            job = here.ended(job)
+    what = f"a job that {VERSION} began: so many records"
+    yield Expectation.equal(what, expected=CHUNK, saw=begun.succeeded)
+    yield _succeeded(here, "the same job, when this version has gone on with it", job, attempts=2)
+
+
+def _rolled_back(bench: Bench, sides: Sides) -> Iterator[Expectation]:
+    here = sides.here
+    with bench.steps.step("A worker of this version dies in the middle of a job"):
+        job = sides.known("begun-by-this-version")
+        with slots(dying(here, 2)):
+            here.until("its worker is dead", lambda: here.died)
+    with bench.steps.step(f"A worker of {VERSION} goes on"), sides.released():
+        ended = here.ended(job)
+    what = f"rolled back: a job that this version began and {VERSION} ended"
+    yield _succeeded(here, what, ended, attempts=2)
+
+
+def _succeeded(here: Site, what: str, job: Job, *, attempts: int = 1) -> Expectation:
+    """Each record was changed once. attempts: at least so many."""
+    ids = [f"{job.subject}-{number:05}" for number in range(MANY)]
+    once = sum(times == 1 for times in here.changes(ids))
     return Expectation.of(
         what,
-        expected=f"{State.SUCCEEDED}, {MANY} of {MANY} records, attempt {attempts} or later",
-        saw=saw,
-        ok=(item["state"], item["succeeded"]) == (State.SUCCEEDED, MANY)
-        and isinstance(tried, int)
-        and tried >= attempts,
+        expected=f"{State.SUCCEEDED}, {MANY} records changed once, attempt {attempts} or later",
+        saw=f"{job.state}, {once} records changed once, attempt {job.attempt}",
+        ok=(job.state, job.succeeded, once) == (State.SUCCEEDED, MANY, MANY)
+        and job.attempt >= attempts,
     )
 
 
-def main() -> int:
-    with tempfile.TemporaryDirectory() as name, Steps() as steps:
-        folder = Path(name)
-        try:
-            with steps.step(f"Building the wheel of {VERSION}"):
-                (folder / "wheel").mkdir()
-                released = wheel_of(unpack(folder / "release"), folder / "wheel")
-        except (NoHistory, subprocess.CalledProcessError) as error:
-            print(error, file=sys.stderr)
-            return 2
-        operations = folder / "newer_operations"
-        operations.mkdir()
-        (operations / "new_here.py").write_text(OPERATION, encoding="utf-8")
-        settings = {**SETTINGS, "operations": str(operations)}
-        stack = own.up("two-versions", steps=steps, settings=settings, workers=0, records=False)
-        with own.taken_down(stack, steps=steps):
-            seen = list(run(Site(stack, released)))
-    console().print(listing(seen))
-    return 0 if all(each.ok for each in seen) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def _text(reason: EndReason | None) -> str | None:
+    return None if reason is None else reason.value

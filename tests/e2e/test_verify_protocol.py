@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from handlers.jobs.words.states import State
+from scripts.checks.released.source import unpack_worker
 from scripts.local.steps import Steps
-from scripts.verify import ownership_fencing, terminal_cleanup
+from scripts.verify import ownership_fencing, terminal_cleanup, two_versions
 from scripts.verify.crash import Leftovers
 from scripts.verify.framework import Bench, Scenario, perform
 from scripts.verify.site import PROTOCOL, site
@@ -36,6 +38,26 @@ def test_a_worker_without_its_condition_fails_ownership_fencing(bench: Bench) ->
     wrong = [each.what for each in seen if not each.ok]
     assert "records the old worker wrote after that" in wrong
     assert "the new job, and records changed other than by each as far as it came" in wrong
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A worker's code of the last release."""
+    return unpack_worker(tmp_path_factory.mktemp("release"))
+
+
+def test_a_worker_of_the_last_release_works_beside_this_one(bench: Bench, release: Path) -> None:
+    seen = list(two_versions.run(bench, release))
+    assert [each for each in seen if not each.ok] == []
+    assert len(seen) == 6
+
+
+def test_a_release_that_leaves_nothing_to_newer_workers_is_seen(
+    bench: Bench, release: Path
+) -> None:
+    left, _ = two_versions.without_patience(bench, release)
+    assert not left.ok
+    assert State.FAILED in left.saw
 
 
 def test_leftovers_are_found(bench: Bench) -> None:

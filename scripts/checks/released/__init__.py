@@ -1,5 +1,6 @@
-"""What the last release wrote and reads, kept as JSON in ``tests/released``.
+"""What the last release wrote and reads, and its worker's code, kept in ``tests/released``.
 
-``python -m scripts.checks.released`` makes the file again: it takes the release's code out of git
-and runs ``moments`` with it. Tests read the file alone, so they need no history.
+``python -m scripts.checks.released`` makes both files again: it takes the release's code out of
+git, packs what a worker runs, and runs ``moments`` with it. Tests need these files alone, and no
+history.
 """

@@ -1,6 +1,6 @@
-"""``python -m scripts.checks.released``: write what the last release writes and reads again.
+"""``python -m scripts.checks.released``: write again what is kept of the last release.
 
-The file does not change unless the release or the list of moments does.
+The files do not change unless the release or the list of moments does.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Final
 
 from . import moments
-from .source import ROOT, VERSION, NoHistory, unpack
+from .source import KEPT, VERSION, NoHistory, keep, unpack
 
-FILE: Final = ROOT / "tests" / "released" / f"{VERSION}.json"
+FILE: Final = KEPT / f"{VERSION}.json"
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         try:
+            keep()
             release = unpack(Path(folder))
         except NoHistory as error:
             sys.exit(str(error))
