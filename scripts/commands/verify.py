@@ -91,6 +91,11 @@ def _performed(scenario: Scenario, bench: Bench) -> Report:
     bench.steps.say(f"{scenario.name}: {scenario.shows}")
     report = perform(scenario, bench)
     bench.steps.say(f"{scenario.name}: {'as expected' if report.ok else 'NOT as expected'}")
+    for part in report.parts:
+        for each in part.expectations:
+            if not each.ok:
+                where = f"✗ {part.part}: {each.what}"
+                bench.steps.say(f"{where}: {each.saw} — expected {each.expected}")
     return report
 
 

@@ -117,6 +117,16 @@ def test_one_scenario_is_run_by_its_name(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "✗" in out
 
 
+def test_a_difference_is_said_as_soon_as_its_scenario_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scenarios = [Scenario("one", "", good, bad), Scenario("two", "", good, good)]
+    said = invoke(monkeypatch, scenarios, "--all")[2]
+    first, after = said.split("one: NOT as expected")
+    assert "✗" not in first
+    assert after.index("✗ control: a thing: 2 — expected 1") < after.index("two: ")
+
+
 @pytest.mark.parametrize("arguments", [(), ("nonsense",), ("one", "--all")])
 def test_an_unclear_wish_lists_what_there_is(
     monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
