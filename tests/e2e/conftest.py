@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import pytest
 from opensearchpy import OpenSearch
@@ -13,10 +12,6 @@ from opensearchpy import OpenSearch
 from scripts.local.stack import LocalStack
 from scripts.opensearch.embedded import EmbeddedSearch
 from tests.support.installed import Installed, wheel_of
-
-COMPILED: Final = (
-    "handlers.api, handlers.bulk_worker, infra.stacks, scripts.cli, scripts.local.stack"
-)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -52,8 +47,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def team(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installed:
     """The environment of a team that uses Fairlane in a CDK app of its own."""
     made = Installed(tmp_path_factory.mktemp("team"), wheel, extra="[local]")
-    # As pip does, and uv does not: many functions would compile the same modules at once.
-    made.run("python", "-c", f"import {COMPILED}")
+    made.compile_wheel()
     return made
 
 

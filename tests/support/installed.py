@@ -6,7 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import venv
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -35,6 +37,19 @@ class Installed:
         where = ["--python", str(self.bin / "python"), "--constraints", str(lock)]
         command = [str(uv), "pip", "install", "--quiet", *where, *what]
         subprocess.run(command, check=True, cwd=self.folder)
+        share_compiled(Path(sysconfig.get_path("purelib")), self.packages)
+
+    def compile_wheel(self) -> None:
+        """As pip does, and uv does not: many functions would compile the same modules at once."""
+        with zipfile.ZipFile(self.wheel) as wheel:
+            packages = {Path(name).parts[0] for name in wheel.namelist() if name.endswith(".py")}
+        self.run("python", "-m", "compileall", "-q", *sorted(packages), cwd=self.packages)
+
+    @property
+    def packages(self) -> Path:
+        """Where its packages lie."""
+        [found] = self.bin.parent.glob("lib/python*/site-packages")
+        return found
 
     def run(
         self,
@@ -75,6 +90,26 @@ class Installed:
     def has(self, module: str) -> bool:
         program = f"import importlib.util as u; print(u.find_spec({module!r}) is not None)"
         return self.run("python", "-c", program).stdout == "True\n"
+
+
+def share_compiled(here: Path, there: Path) -> None:
+    """Give the packages in the folder ``there`` what Python has compiled of the same files in
+    ``here``: compiling the CDK and boto3 takes longer than most tests. Python takes it only for a
+    source of the same size and time, which uv keeps."""
+    for compiled in here.glob("**/__pycache__/*.pyc"):
+        copy = there / compiled.relative_to(here)
+        name = f"{compiled.name.partition('.')[0]}.py"
+        ours, theirs = compiled.parents[1] / name, copy.parents[1] / name
+        if not copy.exists() and theirs.exists() and _alike(ours, theirs):
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copy2(compiled, copy)
+
+
+def _alike(one: Path, other: Path) -> bool:
+    if not one.exists():
+        return False
+    a, b = one.stat(), other.stat()
+    return (a.st_size, a.st_mtime_ns) == (b.st_size, b.st_mtime_ns)
 
 
 def wheel_of(folder: Path, source: Path = Path()) -> Path:
