@@ -17,6 +17,7 @@ from unittest.mock import patch
 from handlers.aws.attributes import decode
 from handlers.jobs.selection.id_sources import lines
 from handlers.jobs.selection.walk_order import permuted
+from handlers.jobs.storage.windows import REQUESTS
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import (
     GATEWAY_BODY_BYTES,
@@ -205,18 +206,28 @@ class Everything:
 
 
 def _everything(here: Site) -> Everything:
-    """Keys and contents of every item, keys of every object, and the number of messages."""
+    """Keys and contents of every item but counts of requests, which the API keeps of some of them,
+    refused or not; keys of every object, and the number of messages."""
     clients, settings = here.stack.clients, here.settings
     items: set[str] = set()
     for table in (settings.control_table, settings.idempotency_table):
         for page in clients.dynamodb.get_paginator("scan").paginate(TableName=table):
-            items |= {json.dumps(item, sort_keys=True, default=str) for item in page["Items"]}
+            items |= {
+                json.dumps(item, sort_keys=True, default=str)
+                for item in page["Items"]
+                if not _counts_requests(item)
+            }
     objects: set[str] = set()
     for part in clients.s3.get_paginator("list_objects_v2").paginate(
         Bucket=settings.payload_bucket
     ):
         objects |= {str(each["Key"]) for each in part.get("Contents", [])}
     return Everything(frozenset(items), frozenset(objects), here.messages())
+
+
+def _counts_requests(item: Mapping[str, Any]) -> bool:
+    """The table of idempotency keys has another key than the control table."""
+    return str(item.get("pk", {}).get("S", "")).startswith(f"{REQUESTS}#")
 
 
 def _new(here: Site, before: Everything) -> list[Any]:

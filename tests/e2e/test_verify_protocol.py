@@ -10,7 +10,7 @@ import pytest
 from handlers.jobs.words.states import State
 from scripts.checks.released.source import unpack_worker
 from scripts.local.steps import Steps
-from scripts.verify import ownership_fencing, terminal_cleanup, two_versions
+from scripts.verify import ownership_fencing, payload_budget, terminal_cleanup, two_versions
 from scripts.verify.crash import Leftovers
 from scripts.verify.framework import Bench, Scenario, perform
 from scripts.verify.site import PROTOCOL, site
@@ -23,7 +23,9 @@ def bench(stacks: Path) -> Iterator[Bench]:
 
 
 @pytest.mark.parametrize(
-    "scenario", [terminal_cleanup.SCENARIO, ownership_fencing.SCENARIO], ids=lambda s: s.name
+    "scenario",
+    [terminal_cleanup.SCENARIO, ownership_fencing.SCENARIO, payload_budget.SCENARIO],
+    ids=lambda s: s.name,
 )
 def test_the_run_holds_and_the_control_shows_the_harm(bench: Bench, scenario: Scenario) -> None:
     report = perform(scenario, bench)

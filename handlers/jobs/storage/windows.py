@@ -20,6 +20,8 @@ ROW: Final = "row"
 SAMPLE: Final = 8
 """Requests that one count stands for: each is counted with a chance of one in so many, which costs
 a write for every eighth request and is right on average."""
+REQUESTS: Final = "REQUESTS"
+"""What the partition keys of counted requests begin with."""
 REQUEST_WINDOW: Final = 10 * SECOND
 """ms"""
 
@@ -74,7 +76,7 @@ class RequestRate:
         try:
             wait = count_in_window(
                 self._world,
-                "REQUESTS",
+                REQUESTS,
                 tenant,
                 limit=self._limit,
                 window=REQUEST_WINDOW,
