@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,10 +29,15 @@ SESSION_S: Final = 43_200
 class Clients:
     """One client per service, made when it is first asked for. Safe to share between threads."""
 
-    def __init__(self, port: int, database_port: int) -> None:
+    def __init__(
+        self, port: int, database_port: int, credentials: Mapping[str, str] = CREDENTIALS
+    ) -> None:
+        """credentials: as in the environment; without a session token those of a user."""
+        self._ports = port, database_port
         self._session = boto3.Session(
-            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+            aws_access_key_id=credentials["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=credentials["AWS_SECRET_ACCESS_KEY"],
+            aws_session_token=credentials.get("AWS_SESSION_TOKEN"),
             region_name=REGION,
         )
         self._endpoint = endpoint(port)
@@ -55,6 +61,10 @@ class Clients:
             "AWS_SESSION_TOKEN": session["SessionToken"],
         }
 
+    def as_role(self, role: str) -> Clients:
+        """Clients that may do what the role may. role: its ARN."""
+        return Clients(*self._ports, self.credentials_of(role))
+
     @cached_property
     def cloudformation(self) -> CloudFormationClient:
         return self._session.client(
@@ -77,6 +87,10 @@ class Clients:
     @cached_property
     def events(self) -> EventBridgeClient:
         return self._session.client("events", endpoint_url=self._endpoint, config=self._config)
+
+    @cached_property
+    def iam(self) -> Any:
+        return self._session.client("iam", endpoint_url=self._endpoint, config=self._config)
 
     @cached_property
     def lambda_(self) -> LambdaClient:

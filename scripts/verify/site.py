@@ -102,18 +102,22 @@ class Site:
     stack: LocalStack
     tenant: str
     log: MemoryTelemetry = field(default_factory=MemoryTelemetry)
+    role: str | None = None
+    """The ARN of the role that its calls are signed as; None: they may do everything."""
 
     def __post_init__(self) -> None:
         self.settings = Ledger(self.stack).settings
+        everything = self.stack.clients
+        self.clients = everything if self.role is None else everything.as_role(self.role)
         self.runtime = SystemRuntime()
         self.schema = RecordSchema(
             tenant=self.settings.records_tenant_key, id=self.settings.records_id_key
         )
-        self.bulk = WatchedQueue(self.stack.clients.sqs, self.settings.bulk_queue_url)
+        self.bulk = WatchedQueue(self.clients.sqs, self.settings.bulk_queue_url)
         self.world = self._world()
 
     def _world(self) -> World:
-        clients, settings = self.stack.clients, self.settings
+        clients, settings = self.clients, self.settings
         return World(
             store=self.store(lambda store, action, writes: store.transact(action, writes)),
             records=DynamoRecordStore(
@@ -137,7 +141,7 @@ class Site:
 
     def store(self, carry: Carry) -> TappedStore:
         return TappedStore(
-            self.stack.clients.dynamodb,
+            self.clients.dynamodb,
             carry,
             control_table=self.settings.control_table,
             records_table=self.settings.records_table,
@@ -145,7 +149,7 @@ class Site:
         )
 
     def payloads(self, before: Callable[[], None]) -> TappedPayloads:
-        return TappedPayloads(self.stack.clients.s3, self.settings.payload_bucket, before)
+        return TappedPayloads(self.clients.s3, self.settings.payload_bucket, before)
 
     # --- records ------------------------------------------------------------------------------
 

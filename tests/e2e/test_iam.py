@@ -2,34 +2,47 @@
 role's deployed policies do not allow.
 
 One exercise has every program do its work. It passes as the stack is deployed, and the API and the
-workers of both lanes fail when one of their grants is taken away. That each grant is needed by some
-call, and none is too much, ``tests/infra/test_rights_used.py`` shows without a stack.
+workers of both lanes fail when one of their grants is taken away. Recovery leaves something behind
+whichever of its grants is taken away. That the others' grants are each needed by some call, and
+none is too much, ``tests/infra/test_rights_used.py`` shows without a stack.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
-import boto3
 import pytest
 
 from fairlane_client import Client, NewJob, NewUpload
 from fairlane_client.downloads import fetch
+from handlers.aws.runtime import SystemRuntime
+from handlers.jobs.lifecycle import control
+from handlers.jobs.lifecycle.dispatch import is_unsent
+from handlers.jobs.lifecycle.recovery import Recovery
+from handlers.jobs.storage.control_table import job_key
+from handlers.jobs.transitions.attempt import begin_attempt
+from handlers.jobs.words.errors import Transient
+from handlers.jobs.words.job import Job, Lane
+from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
+from handlers.jobs.words.writes import Update
 from scripts.local import airports
-from scripts.local.ministack import CREDENTIALS, REGION
 from scripts.local.stack import LocalStack
 from scripts.local.warming import look_up
+from scripts.verify.site import Site, stand_still
 
 TENANT: Final = "guarded"
 RECORDS: Final = 450
 REFUSED: Final = "AccessDenied"
 END: Final = 600
+LONG: Final = 300
+"""Ids of a job that keeps them in the bucket."""
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +99,7 @@ def test_all_that_a_deployment_does_is_allowed(
     file.write_text("".join(f"{json.dumps(id_)}\n" for id_ in ids))
     upload = client.upload(file, NewUpload(format="jsonl"))
     everyone = {"all": [{"field": "country", "op": "exists", "value": True}]}
-    long_ids = [f"{number:0250}" for number in range(300)]
+    long_ids = [f"{number:0250}" for number in range(LONG)]
     jobs = [
         client.submit(change("few", ids=ids[:10])),
         client.submit(change("many", ids=ids[:300])),
@@ -125,43 +138,64 @@ def test_all_that_a_deployment_does_is_allowed(
 
 
 @contextmanager
-def without(stack: LocalStack, role: str, action: str) -> Iterator[None]:
-    """The role whose logical id begins so may not do this meanwhile."""
-    iam: Any = boto3.client(
-        "iam",
-        endpoint_url=stack.endpoint,
-        region_name=REGION,
-        aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+def without(stack: LocalStack, role: str, action: str, resource: str = "") -> Iterator[None]:
+    """The role whose logical id begins so may not do this meanwhile. resource: the end of the ARN
+    of which it may not; of none without it."""
+    policies = policies_of(stack, role)
+    for policy, document in policies.items():
+        fewer = [
+            {**document["Statement"][0], "Action": action_, "Resource": resource_}
+            for action_, resource_ in given(document)
+            if action_ != action or not resource_.endswith(resource)
+        ]
+        put_policy(stack, role, policy, {**document, "Statement": fewer})
+        assert len(fewer) < len(given(document)), f"{role} has no {action} of {resource}"
+    try:
+        yield
+    finally:
+        for policy, document in policies.items():
+            put_policy(stack, role, policy, document)
+
+
+def policies_of(stack: LocalStack, role: str) -> dict[str, dict[str, Any]]:
+    """The role's policy documents by name."""
+    iam, name = stack.clients.iam, name_of(stack, role)
+    return {
+        policy: iam.get_role_policy(RoleName=name, PolicyName=policy)["PolicyDocument"]
+        for policy in iam.list_role_policies(RoleName=name)["PolicyNames"]
+    }
+
+
+def put_policy(stack: LocalStack, role: str, policy: str, document: dict[str, Any]) -> None:
+    stack.clients.iam.put_role_policy(
+        RoleName=name_of(stack, role), PolicyName=policy, PolicyDocument=json.dumps(document)
     )
+
+
+def name_of(stack: LocalStack, role: str) -> str:
     [name] = [
         each.id
         for id_, each in stack.deployed.resources.items()
         if each.type == "AWS::IAM::Role" and id_.startswith(role)
     ]
-    before = {
-        policy: iam.get_role_policy(RoleName=name, PolicyName=policy)["PolicyDocument"]
-        for policy in iam.list_role_policies(RoleName=name)["PolicyNames"]
-    }
-    assert action in json.dumps(before)
-    for policy, document in before.items():
-        fewer = {**document, "Statement": list(lacking(document["Statement"], action))}
-        iam.put_role_policy(RoleName=name, PolicyName=policy, PolicyDocument=json.dumps(fewer))
-    try:
-        yield
-    finally:
-        for policy, document in before.items():
-            iam.put_role_policy(
-                RoleName=name, PolicyName=policy, PolicyDocument=json.dumps(document)
-            )
+    return name
 
 
-def lacking(statements: list[dict[str, Any]], action: str) -> Iterator[dict[str, Any]]:
-    for statement in statements:
-        actions = statement["Action"]
-        listed = [actions] if isinstance(actions, str) else actions
-        if left := [each for each in listed if each != action]:
-            yield {**statement, "Action": left}
+def given(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The actions that a policy allows, each with each resource. Its statements have nothing
+    else."""
+    statements = document["Statement"]
+    assert all(set(each) <= {"Action", "Effect", "Resource"} for each in statements)
+    return [
+        (action, resource)
+        for each in statements
+        for action in listed(each["Action"])
+        for resource in listed(each["Resource"])
+    ]
+
+
+def listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
 
 
 def the_api(stack: LocalStack) -> bool:
@@ -197,3 +231,155 @@ def test_without_a_grant_something_fails(
 ) -> None:
     with without(enforced, role, action):
         assert fails(enforced)
+
+
+# --- recovery -----------------------------------------------------------------------------------
+
+CONTROL: Final = "ControlTable"
+RECOVERY: Final = {
+    ("dynamodb:GetItem", CONTROL): {"dead: taken", "odd: taken", "held: waits"},
+    ("dynamodb:PutItem", CONTROL): {"held: waits"},
+    ("dynamodb:UpdateItem", CONTROL): {
+        *("unsent: not sent", "dead: taken", "odd: taken", "held: waits"),
+    },
+    ("dynamodb:DeleteItem", CONTROL): {"unsent: not sent", "held: not sent"},
+    ("dynamodb:ConditionCheckItem", CONTROL): {"odd: taken"},
+    ("dynamodb:Query", f"{CONTROL}/index/due"): {
+        *("unsent: not sent", "dead: taken", "odd: taken", "held: waits"),
+    },
+    ("dynamodb:Query", f"{CONTROL}/index/held"): {"held: waits"},
+    ("s3:DeleteObject", "PayloadBucket/*"): {"dead: its list"},
+    ("sqs:SendMessage", "SmallQueueUrl"): {"unsent: not sent"},
+    ("sqs:SendMessage", "BulkQueueUrl"): {"held: not sent"},
+}
+"""Its grants, resources by the stack's outputs, and what a run without one leaves of a wreck."""
+LOGS: Final = {"logs:CreateLogStream", "logs:PutLogEvents"}
+"""Lambda writes them, which the local one does not ask IAM for."""
+AGO_MS: Final = 3_600_000
+
+
+class HourAgo(SystemRuntime):
+    """What was written then is due now."""
+
+    def now(self) -> int:
+        return super().now() - AGO_MS
+
+
+class Hasty(SystemRuntime):
+    """Does not wait before it tries again."""
+
+    def sleep(self, ms: int) -> None:
+        pass
+
+
+class Unreachable:
+    """A queue to which nothing can be sent."""
+
+    def send(self, _: object) -> frozenset[int]:
+        raise Transient("unreachable")
+
+
+class Lossy:
+    """A queue whose messages nobody receives, so that no worker comes before recovery."""
+
+    def send(self, _: object) -> frozenset[int]:
+        return frozenset()
+
+
+@dataclass(frozen=True)
+class Wreck:
+    """What crashes left an hour ago: a message that was not sent, a cancelled job whose worker is
+    dead and whose ids are stored, a job that cannot be read, and one that waits for a slot."""
+
+    here: Site
+    unsent: Job
+    dead: Job
+    odd: Job
+    held: Job
+
+    @classmethod
+    def of(cls, here: Site) -> Self:
+        queues: Any = {Lane.SMALL: Unreachable(), Lane.BULK: Lossy()}
+        limits = Limits(small_max_items=1, tenant_slots_bulk=2)
+        world = replace(here.world, runtime=HourAgo(), limits=limits, queues=queues)
+
+        def made(subject: str, ids: list[str]) -> Job:
+            return here.submit(ids, subject, world)
+
+        long_ids = [f"{number:0250}" for number in range(LONG)]
+        unsent, dead = made("unsent", ["a"]), made("dead", long_ids)
+        odd, held = made("odd", ["a", "b"]), made("held", ["a", "b"])
+        begun = begin_attempt(world, dead, worker="w", receipt="none", expired=None).transaction
+        here.world.store.transact(begun.action, list(begun.writes.values()))
+        control.cancel(world, here.tenant, dead.id)
+        spoilt = Update(job_key(odd.id), set={"attempt": "no number"})
+        here.world.store.transact("spoil", [spoilt])
+        return cls(here, unsent, dead, odd, held)
+
+    @property
+    def left(self) -> set[str]:
+        """What is as it was."""
+        world = self.here.world
+        return {
+            *(f"{job.subject}: taken" for job in (self.dead, self.odd) if self._has_lease(job)),
+            *(
+                f"{job.subject}: not sent"
+                for job in (self.unsent, self.held)
+                if is_unsent(world, self.here.job(job))
+            ),
+            *({"held: waits"} if self.here.job(self.held).held else ()),
+            *({"dead: its list"} if self.here.job(self.dead).cleanup else ()),
+        }
+
+    def _has_lease(self, job: Job) -> bool:
+        return self.here.lease(job).get("job_id") == job.id
+
+
+@pytest.fixture(scope="module")
+def standing(enforced: LocalStack) -> LocalStack:
+    """The stack, whose schedule runs no recovery from here on."""
+    stand_still(enforced)
+    return enforced
+
+
+def arn_end(stack: LocalStack, resource: str) -> str:
+    """How the ARN of a resource ends, by the name of the output that has its name."""
+    output, *part = resource.split("/", 1)
+    return "/".join((stack.deployed.outputs[output].rpartition("/")[2], *part))
+
+
+def test_these_are_the_grants_of_recovery(standing: LocalStack) -> None:
+    [document] = policies_of(standing, "RecoveryRole").values()
+    ends = [(action, arn_end(standing, resource)) for action, resource in RECOVERY]
+    left = [each for each in given(document) if each[0] not in LOGS]
+    matching = [
+        [end for end in ends if action == end[0] and resource.endswith(end[1])]
+        for action, resource in left
+    ]
+    assert [len(found) for found in matching] == [1] * len(RECOVERY)
+
+
+def test_with_all_of_them_recovery_mends_what_crashes_left(standing: LocalStack) -> None:
+    wreck = Wreck.of(Site(standing, "wrecked"))
+    assert wreck.left == {"unsent: not sent", "dead: taken", "odd: taken", "held: waits"}
+    assert "FunctionError" not in recovered(standing)
+    assert wreck.left == set()
+
+
+@pytest.fixture(scope="module")
+def signed(standing: LocalStack) -> Site:
+    """What recovery's code works with when it runs here, signed as its role."""
+    role = standing.clients.iam.get_role(RoleName=name_of(standing, "RecoveryRole"))["Role"]
+    return Site(standing, "any", role=role["Arn"])
+
+
+@pytest.mark.parametrize(("action", "resource"), RECOVERY)
+def test_without_one_of_them_recovery_leaves_something(
+    standing: LocalStack, signed: Site, action: str, resource: str
+) -> None:
+    """In the function it would wait before it tries a refused call again."""
+    leaves = RECOVERY[action, resource]
+    wreck = Wreck.of(Site(standing, f"without-{list(RECOVERY).index((action, resource))}"))
+    with without(standing, "RecoveryRole", action, arn_end(standing, resource)):
+        Recovery(replace(signed.world, runtime=Hasty())).run()
+    assert wreck.left == leaves
