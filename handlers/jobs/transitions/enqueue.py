@@ -199,9 +199,11 @@ def _update_lease_due(world: World, job: Job, *, when: When) -> Update:
 
 def _lease_due(world: World, job: Job) -> dict[str, Value]:
     """The attributes that make recovery check whether a queued job's message was lost: later each
-    time, because a deep queue looks like a lost message."""
-    doubled = min(job.sent_again, MAX_DOUBLINGS)
-    at = world.runtime.now() + (ms(world.timing.lost_after) << doubled)
+    time, because a deep queue looks like a lost message, but never later than a message lasts that
+    nobody hears of. Otherwise a job would be without a message for hours after a long outage."""
+    first, doubled = world.timing.lost_after, min(job.sent_again, MAX_DOUBLINGS)
+    longest = max(first, world.timing.lane(job.lane).unheard_for)
+    at = world.runtime.now() + min(ms(first) << doubled, ms(longest))
     return {
         "tenant": job.tenant,
         "subject": job.subject,

@@ -51,6 +51,11 @@ class LaneTiming(BaseModel):
     queue_retention: int = Field(default=4 * 86_400, ge=60, le=1_209_600)
     dlq_retention: int = Field(default=14 * 86_400, ge=60, le=1_209_600)
 
+    @property
+    def unheard_for(self) -> int:
+        """Seconds after which a message is a dead letter that is received and handed to nobody."""
+        return self.max_receive_count * self.visibility
+
     def check(self, lane: str) -> None:
         """Raise BrokenRelation, naming both settings and their values."""
         require(

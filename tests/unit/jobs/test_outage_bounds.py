@@ -3,11 +3,9 @@ held against an outage that is long enough for every back-off to reach its cap."
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from unittest.mock import patch
 
@@ -25,8 +23,8 @@ from handlers.jobs.words.timing import MINUTE, SECOND, ms
 from handlers.testing.record_query import MemoryRecordQuery
 from handlers.testing.record_store import MemoryRecordStore
 from handlers.testing.runtime import ManualRuntime
-from infra.settings import PRODUCTION_TIMING
 from tests.support.jobs import TENANT, fill, now
+from tests.support.outage_bounds import CHUNK_MS, PAGE, SLACK, Noting, Slow, bounds, seconds
 from tests.support.outages import Outage, deployed, work
 from tests.support.selections import GROUP, made
 from tests.support.sinks import Index
@@ -34,22 +32,12 @@ from tests.support.sinks import Index
 if TYPE_CHECKING:
     from handlers.jobs.words.event import JobEvent
     from handlers.jobs.words.job import Job
-    from handlers.jobs.words.operation import Record
-    from handlers.jobs.words.ports import RecordStore, Store
-    from handlers.jobs.words.writes import Write
     from handlers.testing.world import MemoryWorld
 
     Error: TypeAlias = type[Exception]
 
-PAGE: Final = Path(__file__).parents[3] / "docs" / "protocol.md"
-RECOVERY: Final = 60
-"""Seconds between two runs of recovery."""
-ROW: Final = re.compile(r"^\| ([^|]+) \|[^|]+\|[^|]+\| `([^`]+)`", re.MULTILINE)
 BEGINS: Final = 30 * SECOND
 LASTS: Final = 25 * MINUTE
-CHUNK_MS: Final = 5 * SECOND
-SLACK: Final = 3 * CHUNK_MS
-"""The first chunk, the poll of a worker, and a call that began before the end."""
 JOBS: Final = 3
 LONG: Final = 60
 
@@ -72,7 +60,21 @@ ELSEWHERE: Final = {
         "test_a_secret_that_cannot_be_read_is_kept_for_a_while_and_read_at_once_afterwards"
     ),
     "the issuer's key set": "test_c110_the_last_good_keys_serve_for_a_bounded_time",
-    "ECS": "test_a_worker_that_cannot_be_started_costs_the_message_nothing",
+    "starts of tasks (ECS)": "test_a_worker_that_cannot_be_started_costs_the_message_nothing",
+    "table of answers by `Idempotency-Key`": (
+        "test_a_memory_that_is_down_is_503_and_nothing_is_done"
+    ),
+    "functions of the small lane": "test_no_job_waits_for_a_message_that_is_a_dead_letter",
+    "Lambda as a whole": "test_no_job_waits_for_a_message_that_is_a_dead_letter",
+    "tasks of the bulk worker (ECS)": (
+        "test_without_the_end_of_its_hiding_a_killed_job_waits_longer"
+    ),
+    "schedule of recovery, or its function": (
+        "test_recovery_does_at_its_first_run_what_was_left_to_it"
+    ),
+    "API Gateway, or the functions behind it": (
+        "test_a_request_that_is_cut_after_its_commit_makes_a_job_that_runs_soon"
+    ),
 }
 """Rows whose bound is no formula of times of a job, and the test that shows it."""
 REFUSES: Final = {"control table", "payload bucket"}
@@ -90,25 +92,6 @@ SHOWN: Final = {
 """State and reason of waiting of the jobs that no worker had begun before."""
 
 
-def bounds() -> dict[str, str]:
-    """By what is down, the formula of the page."""
-    section = PAGE.read_text(encoding="utf-8").partition("## When a dependency is down")[2]
-    return dict(ROW.findall(section.partition("\n## ")[0]))
-
-
-def seconds(formula: str) -> float:
-    """Sums and multiples of numbers, of settings of ``timing`` and of ``recovery``."""
-    values = {"recovery": RECOVERY, "visibility": PRODUCTION_TIMING.small.visibility}
-    total = 0.0
-    for part in formula.split(" + "):
-        factor, _, name = part.rpartition(" x ")
-        value = values.get(name)
-        if value is None:
-            value = getattr(PRODUCTION_TIMING, name)
-        total += int(factor or 1) * value
-    return total
-
-
 @dataclass
 class Heard:
     """``Listener`` that notes when it heard of a job's end."""
@@ -119,37 +102,6 @@ class Heard:
     def deliver_event(self, event: JobEvent) -> None:
         if event.what.value == "ended":
             self.ended[event.job_id] = self.runtime.now()
-
-
-class Noting:
-    """A store that notes when a job committed chunks."""
-
-    def __init__(self, store: Store, runtime: Any) -> None:
-        self._store, self._runtime = store, runtime
-        self.commits: dict[str, list[int]] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def transact(self, action: str, writes: Sequence[Write]) -> None:
-        self._store.transact(action, writes)
-        if action == "commit_chunk":
-            [job] = {w.key.pk for w in writes if w.key.sk == "JOB"}
-            self.commits.setdefault(job.removeprefix("JOB#"), []).append(self._runtime.now())
-
-
-class Slow:
-    """Records that take ``CHUNK_MS`` to read, so that a job is at work when the outage begins."""
-
-    def __init__(self, records: RecordStore, runtime: Any) -> None:
-        self._records, self._runtime = records, runtime
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._records, name)
-
-    def read(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Record]:
-        self._runtime.sleep(CHUNK_MS)
-        return self._records.read(tenant, ids)
 
 
 class Scene:
@@ -264,7 +216,7 @@ def test_work_goes_on_within_the_bound_of_the_page(
     """The calls fail at once, or after a while as those of a client that waits."""
     scene = _lasting(dependency, lane, takes=takes)
     late = {job.subject: scene.late(job) for job in scene.jobs}
-    assert max(late.values()) <= ms(seconds(bounds()[row])) + SLACK, late
+    assert max(late.values()) <= ms(seconds(bounds()[row], lane)) + SLACK, late
 
 
 @pytest.mark.parametrize(("row", "dependency", "lane"), SCENES)
@@ -282,7 +234,7 @@ def test_a_key_that_cannot_be_used_is_an_outage_of_what_it_encrypts(
     """What the errors of such a key mean is in tests/contract/test_aws_errors.py."""
     scene = _lasting(dependency, lane, error=Denied)
     late = {job.subject: scene.late(job) for job in scene.jobs}
-    assert max(late.values()) <= ms(seconds(bounds()[row])) + SLACK, late
+    assert max(late.values()) <= ms(seconds(bounds()[row], lane)) + SLACK, late
 
 
 @pytest.mark.parametrize("down", list(Lane))
