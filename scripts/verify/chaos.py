@@ -108,11 +108,15 @@ class Jobs:
             self._sites[region.tenant].put(region.ids, FIELD)
 
     def top_up(self) -> None:
-        """Submit a job on every region that has none. Its subject has to be free at once."""
+        """Submit a job on every region that has none, and look at it. Its subject has to be free
+        at once."""
         self.look()
+        before = self.count
         for region in regions():
             if region.name not in self._newest or self._ended(self._newest[region.name]):
                 self._submit(region)
+        if self.count > before:
+            self.look()
 
     def look(self) -> None:
         self.rows = self.ledger.jobs()

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from random import Random
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from fairlane_client import NewJob
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.states import State
 from scripts.load.ledger import JobRow
 from scripts.load.plan import Planned
 from scripts.load.truth import Ran
-from scripts.verify.chaos import regions
+from scripts.local.stack import LocalStack
+from scripts.verify import chaos
+from scripts.verify.chaos import Jobs, regions
 from scripts.verify.crash import Leftovers, all_done, nothing_left
 from scripts.verify.storm import Plan
 
@@ -82,3 +88,35 @@ def test_jobs_run_on_records_that_no_other_job_touches_meanwhile() -> None:
     """Otherwise one could fail a record because the other keeps changing it."""
     keys = [(region.tenant, id_) for region in regions() for id_ in region.ids]
     assert len(keys) == len(set(keys))
+
+
+class Submitted:
+    """A ledger and a client: what has been submitted so far is there."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, JobRow] = {}
+
+    def jobs(self) -> dict[str, JobRow]:
+        return dict(self.rows)
+
+    def submit(self, _: NewJob) -> JobRow:
+        row = DONE.model_copy(update={"id": str(len(self.rows)), "state": State.QUEUED})
+        self.rows[row.id] = row
+        return row
+
+
+def test_every_job_that_was_submitted_has_been_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The storm may end right after some have been."""
+    submitted = Submitted()
+    monkeypatch.setattr(chaos, "Ledger", lambda _: submitted)
+    monkeypatch.setattr(chaos, "Client", lambda *_: submitted)
+    monkeypatch.setattr(chaos, "Site", lambda *_: None)
+    stack = SimpleNamespace(
+        api=SimpleNamespace(url=""), issuer=SimpleNamespace(token=lambda tenant: tenant)
+    )
+    jobs = Jobs(cast("LocalStack", stack), Random(1))  # noqa: S311  repeatable
+    jobs.top_up()
+    assert len(jobs.ran()) == len(regions())
+    submitted.rows["0"] = DONE.model_copy(update={"id": "0"})
+    jobs.top_up()
+    assert len(jobs.ran()) == len(regions()) + 1
