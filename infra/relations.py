@@ -6,11 +6,12 @@ import re
 from typing import Final
 from urllib.parse import urlsplit
 
-from handlers.jobs.words.limits import Limits
+from handlers.jobs.words.limits import MAX_TABLES, Limits
 from handlers.jobs.words.timing import require
 from handlers.settings import AuthSettings
 
 from .parts import (
+    ApiSettings,
     BulkLaneSettings,
     DeployEffects,
     OwnNetwork,
@@ -24,6 +25,14 @@ RESERVED_FLOOR: Final = 5
 """Invocations an event source mapping starts with, whatever its maximum (AWS)."""
 LONGEST_SESSION: Final = 12 * 3600
 """Seconds that the credentials of a function can be valid (AWS)."""
+MIB: Final = 1024**2
+PROGRAM_MIB: Final = 128
+"""What a worker or the API takes without any table: 70 to 100 were measured."""
+TABLE_IN_MEMORY: Final = 20
+"""Bytes that a byte of a lookup table takes while it is read: 17 to 20 were measured, with many
+small rows, which are the worst."""
+TABLE_IN_REQUEST: Final = 8
+"""The same for a creation, which keeps the keys and not the rows: 7 were measured."""
 PRIVATE_IMAGE: Final = re.compile(r"^\d{12}\.dkr\.ecr\.")
 EXAMPLES: Final = re.compile(r"(^|\.)example\.(com|net|org)$")
 """Hosts that documentation uses (RFC 2606), cdk.json's own among them."""
@@ -162,6 +171,34 @@ def check_links(limits: Limits) -> None:
         LONGEST_SESSION,
         "an address is signed with that session and ends with it",
     )
+
+
+def check_lookup_tables(
+    limits: Limits, api: ApiSettings, small: SmallLaneSettings, bulk: BulkLaneSettings
+) -> None:
+    """The largest tables that jobs may have fit into what works with them. The API reads one table
+    at a time."""
+    of_a_job = f"a job may have {MAX_TABLES} tables, each {TABLE_IN_MEMORY} times as large there"
+    for name, memory, times, why in (
+        ("api.memory", api.memory, TABLE_IN_REQUEST, "the API reads a table within a request"),
+        ("small_lane.memory", small.memory, MAX_TABLES * TABLE_IN_MEMORY, of_a_job),
+        (
+            "bulk_lane.memory",
+            bulk.memory,
+            bulk.slots * MAX_TABLES * TABLE_IN_MEMORY,
+            f"bulk_lane.slots = {bulk.slots} jobs run at once, and {of_a_job}",
+        ),
+    ):
+        most = max(0, memory - PROGRAM_MIB) * MIB // times
+        require(
+            limits.max_table_bytes <= most,
+            "limits.max_table_bytes",
+            limits.max_table_bytes,
+            "at most",
+            f"what {name} = {memory} has room for",
+            most,
+            f"{why}; a larger one would end the process",
+        )
 
 
 def check_no_development(auth: AuthSettings | None, effects: DeployEffects) -> None:

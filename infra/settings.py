@@ -35,6 +35,7 @@ from .relations import (
     check_concurrency,
     check_image,
     check_links,
+    check_lookup_tables,
     check_network,
     check_no_development,
     check_tables,
@@ -139,6 +140,7 @@ class DeploySettings(Part):
         check_tasks(self.bulk_lane)
         check_network(self.bulk_lane, self.vpc, self.effects)
         check_links(self.limits)
+        check_lookup_tables(self.limits, self.api, self.small_lane, self.bulk_lane)
         check_tables(self.control_table, self.records)
         check_way_out(self.effects, self.bulk_lane)
         if not self.local:

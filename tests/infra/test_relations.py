@@ -15,6 +15,8 @@ VPC: dict[str, Any] = {**JOINED["vpc"]}
 HOOK = {"webhook_url": "https://hook.dev", "webhook_secret_parameter": "/hook"}
 DIGEST = "sha256:" + "0" * 64
 
+MIB = 1024**2
+
 REFUSED = [
     ({"bulk_lane": {"image_uri": "ghcr.io/a/b:1"}}, ["bulk_lane.image_uri", "bulk_lane.network"]),
     (
@@ -69,6 +71,22 @@ REFUSED = [
         ["limits.upload_seconds = 43201", "session of a function's role in seconds = 43200"],
     ),
     ({"demo_tenant": "demo"}, ["auth", "principals", "demo_tenant"]),
+    (
+        {"limits": {"max_table_bytes": 32 * MIB}},
+        ["limits.max_table_bytes = 33554432", "small_lane.memory = 1024", "= 11744051"],
+    ),
+    (
+        {"bulk_lane": {"slots": 8}},
+        ["limits.max_table_bytes = 4194304", "bulk_lane.memory = 2048", "bulk_lane.slots = 8"],
+    ),
+    (
+        {"api": {"memory": 128}},
+        ["limits.max_table_bytes = 4194304", "api.memory = 128", "room for = 0"],
+    ),
+    (
+        {"profile": "dev", "limits": {"max_table_bytes": 4 * MIB}},
+        ["limits.max_table_bytes = 4194304", "bulk_lane.memory = 512"],
+    ),
 ]
 
 
@@ -137,3 +155,20 @@ def test_dev_starts_from_its_own_defaults_and_its_context_goes_over_them() -> No
     assert chosen.bulk_lane.network == "public"
     assert chosen.removal == "destroy"
     assert chosen.demo_tenant is None
+
+
+@pytest.mark.parametrize(
+    ("largest", "chosen"),
+    [
+        (11 * MIB, {"bulk_lane": {"slots": 1}}),
+        (32 * MIB, {"small_lane": {"memory": 2688}, "bulk_lane": {"memory": 6144}}),
+        (24 * MIB, {"small_lane": {"memory": 2048}, "bulk_lane": {"slots": 1}}),
+    ],
+)
+def test_a_lookup_table_as_large_as_the_memory_allows_is_accepted(
+    largest: int, chosen: dict[str, Any]
+) -> None:
+    settings = settings_of(limits={"max_table_bytes": largest}, **chosen)
+    assert settings.limits.max_table_bytes == largest
+    with pytest.raises(ValidationError, match=r"limits\.max_table_bytes"):
+        settings_of(limits={"max_table_bytes": largest + MIB}, **chosen)
