@@ -9,7 +9,8 @@ import json
 import keyword
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from importlib.machinery import PathFinder
 from inspect import getsourcefile, getsourcelines
 from pathlib import Path
@@ -48,6 +49,7 @@ def inspected(folder: Path) -> list[Operation]:
         )
     for each in own:
         _check_schema(each)
+        _check_tables(each, folder)
     return own
 
 
@@ -73,9 +75,10 @@ def _elsewhere(folder: Path) -> bool:
     return folder not in {Path(place).resolve() for place in spec.submodule_search_locations}
 
 
-def _where(error: BaseException, folder: Path) -> str:
-    """``file:line: what``, of the last line inside the folder that led to it."""
-    what = f"{type(error).__name__}: {error}"
+def _where(error: BaseException, folder: Path, what: str = "") -> str:
+    """``file:line: what``, of the last line inside the folder that led to it. what: in place of the
+    error's own words."""
+    what = what or f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
     if isinstance(error, ModuleNotFoundError):
@@ -101,6 +104,33 @@ def _check_schema(found: Operation) -> None:
         raise OperationsError(
             f"{file}:{line}: {found.name!r} has no docstring, which is what clients read of it"
         )
+
+
+def _check_tables(found: Operation, folder: Path) -> None:
+    """No job can be created of an operation whose check of its parameters looks into a lookup
+    table. Here it is seen where that takes no other parameter's value."""
+    from handlers.jobs.words.table import TABLES, Table, TableNotRead  # noqa: PLC0415  only here
+
+    fields = found.parameters.model_fields.items()
+    ids = {field.alias or name: f"{at:032x}" for at, (name, field) in enumerate(fields)}
+    read: set[str] = set()
+
+    def noted(upload_id: str) -> Table:
+        read.add(upload_id)
+        return Table(None)
+
+    def validated(names: Iterable[str]) -> None:
+        named = {name: {"upload_id": ids[name]} for name in names}
+        # What else is wrong with such parameters is no mistake of the operation.
+        with suppress(ValueError, TypeError, AttributeError, LookupError):
+            found.parameters.model_validate(named, context={TABLES: noted})
+
+    try:
+        validated(ids)  # what can be a table is noted
+        validated(name for name in ids if ids[name] in read)
+    except TableNotRead as error:
+        what = error.told(f"the check of the parameters of {found.name!r}")
+        raise OperationsError(_where(error, folder, what)) from error
 
 
 def _place(what: object) -> tuple[str, int]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, Self
 
 import pytest
+from pydantic import model_validator
 
 from handlers.jobs.words.job import Lane
 from handlers.operations import registry
 from tests.handlers.deployment import TENANT, Deployment, job, upload
 from tests.support import aws
-from tests.support.tables import PRICED, price_list
+from tests.support.tables import PRICED, Priced, price_list
 
 LIST: Final = price_list()
 
@@ -88,3 +90,42 @@ def test_the_operations_say_what_a_table_is(stack: Deployment) -> None:
     found = stack.call("GET", "/v1/operations").body["operations"]
     [shown] = [each for each in found if each["name"] == "priced"]
     assert shown["parameters"]["properties"]["prices"]["required"] == ["upload_id"]
+
+
+class Checked(Priced):
+    """Its checks look into the table: what ``operations check`` could not see."""
+
+    at_least: int
+
+    @model_validator(mode="after")
+    def _has_rows(self) -> Self:
+        if len(self.prices) < self.at_least:
+            raise ValueError("has too few rows")
+        return self
+
+
+@pytest.mark.parametrize("how", [{}, {"validate_only": "true"}])
+def test_an_operation_whose_check_looks_into_its_table_is_refused(
+    stack: Deployment, monkeypatch: pytest.MonkeyPatch, how: dict[str, str]
+) -> None:
+    monkeypatch.setitem(registry._found, "priced", replace(PRICED, parameters=Checked))
+    body = over(["a"], upload(stack, LIST, column="sku"))
+    body["params"]["at_least"] = 1
+    before = stack.everything()
+    answer = stack.call("POST", "/v1/jobs", body, query=how)
+    assert (answer.status, answer.body["field"]) == (422, "operation"), answer
+    assert "the check of the parameters of 'priced' looks into a lookup table" in answer.text
+    assert stack.everything() == before
+
+
+def test_an_operation_whose_written_fields_depend_on_its_table_is_refused_for_a_query(
+    stack: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = replace(PRICED, writes=lambda parameters: frozenset(parameters.prices))
+    monkeypatch.setitem(registry._found, "priced", looks)
+    body = over([], upload(stack, LIST, column="sku"))
+    del body["ids"]
+    everything = {"all": [{"field": "price", "op": "exists", "value": True}]}
+    answer = stack.call("POST", "/v1/jobs", {**body, "query": everything})
+    assert (answer.status, answer.body["field"]) == (422, "operation"), answer
+    assert "the `writes` of 'priced' looks into a lookup table" in answer.text

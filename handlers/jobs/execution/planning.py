@@ -13,7 +13,7 @@ from ..words.job import Counts, EndReason
 from ..words.limits import MAX_REASON
 from ..words.operation import Change, Fail, Operation, Plan, Remove, Skip, Touch
 from ..words.stored_values import BadValue, storable
-from ..words.table import TABLES
+from ..words.table import TABLES, TableNotRead
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,6 +62,9 @@ def _work(world: World, job: Job, context: Mapping[str, Reader]) -> Work:
         raise JobFailed(EndReason.UNKNOWN_OPERATION, f"there is no operation {job.operation!r}")
     try:
         parameters = operation.parameters.model_validate(exact_loads(job.params), context=context)
+    except TableNotRead as error:
+        looks = error.told(f"the check of the parameters of {job.operation!r}")
+        raise JobFailed(EndReason.BAD_PARAMETERS, looks) from error
     except ValueError as error:
         raise JobFailed(EndReason.BAD_PARAMETERS, str(error)) from error
     return Work(operation, parameters, None if job.query is None else filter_of(job.query))

@@ -25,7 +25,7 @@ from ..words.limits import (
     MAX_TABLES,
 )
 from ..words.operation import Operations
-from ..words.table import TABLES, Table
+from ..words.table import TABLES, Table, TableNotRead
 from ..words.text_rules import text_problem, text_schema
 from ..words.upload import UPLOAD_ID
 from .field_errors import FieldError, Path, field_errors
@@ -281,7 +281,7 @@ def _operation_errors(
     content: Mapping[str, Any], operations: Operations, tables: set[str]
 ) -> Sequence[FieldError]:
     """Of an operation that exists: what is wrong with its parameters. tables: gets the uploads that
-    they name as lookup tables."""
+    they name as lookup tables. Raises Unprocessable when the operation cannot be asked for."""
     name, params = content.get("operation"), content.get("params", {})
     if not isinstance(name, str) or not name:
         return ()
@@ -296,7 +296,11 @@ def _operation_errors(
         tables.add(upload_id)
         return Table(None)
 
-    errors = _modelled(operation.parameters, params, ("params",), {TABLES: noted})[1]
+    try:
+        errors = _modelled(operation.parameters, params, ("params",), {TABLES: noted})[1]
+    except TableNotRead as error:
+        looks = error.told(f"the check of the parameters of {name!r}")
+        raise Unprocessable("operation", looks) from error
     if len(tables) > MAX_TABLES:
         many = f"name {len(tables)} lookup tables, at most {MAX_TABLES} are allowed"
         return [*errors, FieldError(("params",), many)]

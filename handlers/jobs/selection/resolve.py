@@ -12,6 +12,7 @@ from ..storage.windows import count_in_window
 from ..words.exact_json import exact_loads
 from ..words.filters import not_searchable
 from ..words.job import Lane, Traversal
+from ..words.table import TableNotRead
 from ..words.timing import ms
 from ..words.upload import Format, Upload, UploadForm
 from .bounded_look import few_by_query, few_in_upload
@@ -194,7 +195,11 @@ def _queried(world: World, request: Accepted, query: Filter) -> Selection:
 def _written(world: World, request: Accepted) -> frozenset[str]:
     operation = world.operations[request.operation]
     parameters: Any = operation.parameters.model_validate(exact_loads(request.params))
-    return operation.writes(parameters)
+    try:
+        return operation.writes(parameters)
+    except TableNotRead as error:
+        looks = error.told(f"the `writes` of {operation.name!r}")
+        raise Unprocessable("operation", looks) from error
 
 
 def lane_for(known_items: int | None, limits: Limits) -> Lane:

@@ -32,6 +32,13 @@ SAYS: Final = (
 class TableNotRead(FairlaneError):
     """Code looked into a table that has not been read: only the operation's function can."""
 
+    def told(self, what: str) -> str:
+        """What is wrong with an operation, to who uses it. what: its part that looked."""
+        return (
+            f"{what} looks into a lookup table, which is read for the operation's function alone: "
+            "its author has to look there"
+        )
+
 
 class Table(Mapping[str, Row]):
     """Rows by the text in their key's column. A parameter of this type is

@@ -93,3 +93,63 @@ def test_a_folder_without_operations_and_one_that_is_not_there_are_refused(tmp_p
         inspected(folder_of(tmp_path, ""))
     with pytest.raises(OperationsError, match="no Python module in it"):
         inspected(tmp_path)
+
+
+TABLE = """
+from pydantic import field_validator, model_validator
+
+from fairlane.operations import Fields, Outcome, Parameters, Skip, StrictInt, Table, operation
+
+
+class Convert(Parameters):
+    rates: Table
+    digits: StrictInt = 2
+
+CHECK
+
+@operation("convert", Convert, writes=lambda _: frozenset())
+def convert(record: Fields, parameters: Convert) -> Outcome:
+    '''Convert.'''
+    return Skip("as asked")
+"""
+OF_A_FIELD = """
+    @field_validator("rates")
+    @classmethod
+    def _has_euros(cls, rates: Table) -> Table:
+        if "EUR" not in rates:
+            raise ValueError("has no euros")
+        return rates
+"""
+OF_ALL = """
+    @model_validator(mode="after")
+    def _has_rows(self) -> "Convert":
+        if len(self.rates) < self.digits:
+            raise ValueError("has too few rows")
+        return self
+"""
+OF_ANOTHER = """
+    @field_validator("digits", mode="before")
+    @classmethod
+    def _is_small(cls, digits: int) -> int:
+        assert digits.bit_length() < 3
+        return digits
+"""
+
+
+@pytest.mark.parametrize(("check", "line"), [(OF_A_FIELD, 15), (OF_ALL, 14)])
+def test_a_check_of_parameters_that_looks_into_a_table_is_refused(
+    tmp_path: Path, check: str, line: int
+) -> None:
+    folder = folder_of(tmp_path, TABLE.replace("CHECK", check))
+    with pytest.raises(OperationsError) as refusal:
+        inspected(folder)
+    assert f"{folder}/ours.py:{line}: the check of the parameters of 'convert'" in str(
+        refusal.value
+    )
+    assert "read for the operation's function alone" in str(refusal.value)
+
+
+@pytest.mark.parametrize("check", ["", OF_ANOTHER])
+def test_a_table_that_only_the_function_looks_into_is_fine(tmp_path: Path, check: str) -> None:
+    [found] = inspected(folder_of(tmp_path, TABLE.replace("CHECK", check)))
+    assert found.name == "convert"

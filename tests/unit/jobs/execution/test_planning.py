@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 
 import pytest
+from pydantic import model_validator
 
 from handlers.jobs.execution.planning import _reason, check_understood, work_of
+from handlers.jobs.lifecycle.submit import Created, submit
 from handlers.jobs.words.errors import JobFailed
 from handlers.jobs.words.job import EndReason, Lane
 from handlers.jobs.words.limits import Limits
@@ -17,6 +20,7 @@ from handlers.operations.parameters import Parameters
 from handlers.testing.world import memory_world
 from tests.support.jobs import TENANT, fill, new_job, now, run_next
 from tests.support.results import stored_results
+from tests.support.tables import PRICED, Priced, price_list, upload, wanted
 
 
 def test_records_that_fail_are_reported_and_their_neighbours_done() -> None:
@@ -71,6 +75,25 @@ def test_a_job_of_an_unknown_operation_is_not_understood() -> None:
         with pytest.raises(JobFailed) as raised:
             asked(world, job)
         assert raised.value.reason == EndReason.UNKNOWN_OPERATION
+
+
+def test_a_job_whose_parameters_are_checked_against_a_table_is_not_understood() -> None:
+    """A newer version of the operation came with such a check."""
+    known = memory_world(operations={"priced": PRICED})
+    request = wanted(known, upload(known, price_list()), 1)
+    made = submit(known, TENANT, request)
+    assert isinstance(made, Created)
+    world = memory_world(operations={"priced": replace(PRICED, parameters=LooksInto)})
+    with pytest.raises(JobFailed, match="looks into a lookup table") as raised:
+        check_understood(world, made.job)
+    assert raised.value.reason == EndReason.BAD_PARAMETERS
+
+
+class LooksInto(Priced):
+    @model_validator(mode="after")
+    def _has_rows(self) -> Self:
+        assert len(self.prices)
+        return self
 
 
 @pytest.mark.parametrize("reason", [7, None, b"bytes"])
