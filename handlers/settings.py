@@ -40,7 +40,8 @@ class SettingsError(Exception):
 class Environment(BaseModel):
     """A set of settings that can be written to and read from environment variables."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_min_length=1)
+    # Built when it is first read: no process reads more than two of these.
+    model_config = ConfigDict(frozen=True, extra="forbid", str_min_length=1, defer_build=True)
 
     def to_env(self) -> dict[str, str]:
         """One string per leaf; None is left out."""
@@ -72,7 +73,7 @@ SearchableName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,127}$")
 class EffectSettings(BaseModel):
     """The places outside that a deployment has; none is a normal deployment."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_min_length=1)
+    model_config = ConfigDict(frozen=True, extra="forbid", str_min_length=1, defer_build=True)
 
     search_url: str | None = Field(default=None, pattern=HTTPS_OR_LOOPBACK)
     """An OpenSearch endpoint: https, signed for AWS, or http on loopback, not signed."""
@@ -124,7 +125,7 @@ class EffectSettings(BaseModel):
 class QuerySettings(BaseModel):
     """The source in which the records of a query are found."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_min_length=1)
+    model_config = ConfigDict(frozen=True, extra="forbid", str_min_length=1, defer_build=True)
 
     source: Literal["table", "search"] = "table"
     """The record table itself, which reads all records of the tenant, or the search index of the

@@ -99,7 +99,7 @@ AnyOrdered = Annotated[Any, BeforeValidator(_ordered)]
 
 
 class _Condition(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     field: FieldName
 
