@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from .schedule import Choice, Fault
 
 if TYPE_CHECKING:
-    from .plays import Play, Stage
+    from .stage import Play, Stage
 
 MOST_STEPS: Final = 400
 """Steps of one run; more is a play that never ends."""
@@ -75,7 +75,7 @@ class Search:
         return self.found
 
     def _run(self, path: _Path) -> None:
-        from .plays import Stage  # noqa: PLC0415
+        from .stage import Stage  # noqa: PLC0415
 
         stage = Stage(self.play)
         self.found.runs += 1

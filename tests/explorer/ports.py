@@ -29,7 +29,7 @@ WRITING: Final = (Fault.CRASH, Fault.LOST, Fault.LOST_AFTER)
 LATE: Final = frozenset({"beat", "commit_chunk"})
 """Writes whose effect may come after the reply was given up; docs/simulation.md says why only
 these."""
-NEVER_DUE: Final = ("effect#", "event#", "admit#", "cleanup#")
+NEVER_DUE: Final = ("effect#", "event#", "admit#", "cleanup#", "parked#")
 """Partitions of rows that no play makes."""
 OF_THE_LANE: Final = frozenset({"begin", "store_receipt", "commit_chunk"})
 """Writes that only a worker of the job's lane makes."""
@@ -91,6 +91,8 @@ class StepStore:
         )
 
     def count(self, index: Index, partition: str, *, before: str | int, at_most: int) -> int:
+        if partition.startswith(NEVER_DUE):
+            return 0
         return self._read(
             f"count {partition}",
             lambda: self.inner.count(index, partition, before=before, at_most=at_most),

@@ -68,7 +68,7 @@ class Process:
     threads: list[Thread] = field(default_factory=list)
     tokens: int = 0
     stopping: bool = False
-    """Never: nobody asks a process here to stop."""
+    """It was asked to end."""
     failed_at: int = 0
     """When a call of it last failed (ms)."""
 
@@ -300,6 +300,7 @@ class StepRuntime:
         return 0.5
 
     def token(self) -> str:
+        """See ``maker_of``."""
         self._process.tokens += 1
         return f"{self._process.name}{self._process.tokens:04}"
 
@@ -318,3 +319,8 @@ class StepRuntime:
         thread = self._schedule.start(self._process, name.partition("-")[0], body)
         thread.call = Call("start", at_once=lambda: True)
         return StepTask(done)
+
+
+def maker_of(job_id: str) -> str:
+    """The process that made the job: its id is twelve digits of time and the process's token."""
+    return job_id[12:-4]

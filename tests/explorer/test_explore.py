@@ -28,8 +28,34 @@ FOUND_IN: Final[dict[str, tuple[str, Bounds]]] = {
     "no fence check in the chunk commit": ("two workers", Bounds(0, 2, 1500)),
     "no position check in the chunk commit": ("two workers", Bounds(0, 2, 3000)),
     "stopping the heartbeat does not wait": ("two workers", Bounds(0, 2, 1500)),
+    "a living worker's job is begun again": ("two workers", Bounds(0, 1, 1500)),
+    "no condition on the lease when an attempt begins": ("two workers", Bounds(0, 2, 1500)),
+    "no condition on the job when an attempt begins": ("a pause", Bounds(0, 2, 1500)),
+    "no state check when a client asks to stop": ("a pause", Bounds(0, 2, 1500)),
+    "an attempt concludes whatever it finds": ("a cancel", Bounds(0, 2, 1500)),
+    "a takeover ignores a holder that came back": ("a dead holder", Bounds(0, 2, 1500)),
+    "dispatch numbers are used twice": ("a lost message", Bounds(0, 1, 1500)),
+    "letting go does not raise the fence": ("a late beat", Bounds(1, 1, 1500)),
+    "a lost reply counts as applied": ("two workers", Bounds(1, 1, 1500)),
+    "a lost reply counts as not applied": ("a create", Bounds(1, 1, 3000)),
+    "a record is written whatever its version": ("another program", Bounds(0, 1, 1500)),
+    "records the job carries already are changed again": ("an id twice", Bounds(0, 0, 1500)),
 }
 """The play that shows a missing guard, and how far to look."""
+
+GUARDED_TWICE: Final[dict[str, tuple[str, Bounds, tuple[str, ...]]]] = {
+    "an attempt begins whatever either fence": (
+        "a stop",
+        Bounds(0, 2, 1500),
+        ("an attempt begins whatever the lease's fence", "an attempt begins whatever the job's"),
+    ),
+    "a record is written whatever it is": (
+        "an id twice",
+        Bounds(0, 1, 1500),
+        ("a record is written whatever its version", "a record is written whatever its mark"),
+    ),
+}
+"""Two guards taken out at once, with the play that shows it; and each of the two alone."""
 
 
 @pytest.mark.parametrize("bounds", [ORDERS, FAULTS, TWO_FAULTS], ids=["orders", "fault", "faults"])
@@ -49,6 +75,19 @@ def test_a_missing_guard_is_found(name: str) -> None:
         found = search(play, bounds)
     assert found.wrong, f"{found} sees nothing"
     assert not any("TypeError" in each or "AttributeError" in each for each in found.wrong)
+    print(f"{name}: {found}: {found.wrong[0]}")  # noqa: T201  what pytest -rP is asked for
+
+
+@pytest.mark.parametrize("name", GUARDED_TWICE)
+def test_a_guard_with_a_second_one_is_found_when_both_are_missing(name: str) -> None:
+    play, bounds, singles = GUARDED_TWICE[name]
+    for single in singles:
+        with ALL[single]():
+            found = search(play, bounds)
+        assert found.complete, f"{single}: {found}: {found.wrong}"
+    with ALL[name]():
+        found = search(play, bounds)
+    assert found.wrong, f"{found} sees nothing"
     print(f"{name}: {found}: {found.wrong[0]}")  # noqa: T201  what pytest -rP is asked for
 
 
