@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import gc
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from .schedule import Choice, Fault
+from .stage import MOST_STEPS, Stage
 
 if TYPE_CHECKING:
-    from .stage import Play, Stage
-
-MOST_STEPS: Final = 400
-"""Steps of one run; more is a play that never ends."""
+    from .stage import Play
 
 
 @dataclass(frozen=True)
@@ -75,8 +73,6 @@ class Search:
         return self.found
 
     def _run(self, path: _Path) -> None:
-        from .stage import Stage  # noqa: PLC0415
-
         stage = Stage(self.play)
         self.found.runs += 1
         try:

@@ -7,14 +7,21 @@ from typing import Final
 
 from handlers.jobs.lifecycle import control
 from handlers.jobs.words.job import Lane
+from tests.simulation.timing import (
+    TO_BE_MISSED,
+    TO_BE_PROMOTED,
+    TO_BE_SENT,
+    TO_BE_TAKEN,
+    TO_EXPIRE,
+)
 
-from .stage import EXPIRY, GRACE, LOST, UNSENT, Play, Stage
+from .stage import RECORDS, Play, Stage
 
 PLAYS: Final[dict[str, Play]] = {}
 
 
 def play(
-    *ends: str, beats: int = 0, ids: tuple[str, ...] = ("r0", "r1")
+    *ends: str, beats: int = 0, ids: tuple[str, ...] = tuple(RECORDS)
 ) -> Callable[[Callable[[Stage], None]], Callable[[Stage], None]]:
     def add(people: Callable[[Stage], None]) -> Callable[[Stage], None]:
         name = people.__name__.replace("_", " ")
@@ -33,7 +40,7 @@ def two_workers(stage: Stage) -> None:
     stage.job(Lane.BULK)
     stage.worker("one", Lane.BULK)
     stage.worker("two", Lane.BULK)
-    stage.clock(EXPIRY)
+    stage.clock(TO_EXPIRE)
 
 
 @play()
@@ -43,7 +50,7 @@ def a_promotion(stage: Stage) -> None:
     stage.worker("function", Lane.SMALL, function=True)
     stage.worker("bulk", Lane.BULK)
     stage.worker("other function", Lane.SMALL, function=True)
-    stage.clock(1600, EXPIRY)
+    stage.clock(TO_BE_PROMOTED, TO_EXPIRE)
 
 
 @play(ids=("r0",))
@@ -73,7 +80,7 @@ def a_recovery_run(stage: Stage) -> None:
     stage.worker("one", Lane.BULK)
     stage.recovery("recovery")
     stage.worker("two", Lane.BULK)
-    stage.clock(GRACE)
+    stage.clock(TO_BE_TAKEN)
 
 
 @play()
@@ -83,14 +90,14 @@ def two_recovery_runs(stage: Stage) -> None:
     stage.worker("one", Lane.BULK)
     stage.recovery("recovery")
     stage.recovery("other recovery")
-    stage.clock(GRACE)
+    stage.clock(TO_BE_TAKEN)
 
 
 @play()
 def a_lost_message(stage: Stage) -> None:
     """Two runs meet the same job, whose message seems lost, while a worker receives it."""
     stage.job(Lane.BULK)
-    stage.passes(LOST)
+    stage.passes(TO_BE_MISSED)
     stage.recovery("recovery")
     stage.recovery("other recovery")
 
@@ -111,7 +118,7 @@ def two_creates(stage: Stage) -> None:
 def a_create(stage: Stage) -> None:
     """A job may have run to its end before its client knows that it was created."""
     stage.creates("client")
-    stage.recovery("recovery", after=UNSENT)
+    stage.recovery("recovery", after=TO_BE_SENT)
     stage.worker("one", Lane.SMALL)
 
 
@@ -121,7 +128,7 @@ def a_cancel(stage: Stage) -> None:
     stage.worker("one", Lane.BULK)
     stage.asks("client", control.cancel)
     stage.worker("two", Lane.BULK)
-    stage.clock(EXPIRY)
+    stage.clock(TO_EXPIRE)
 
 
 @play("CANCELLED", "PAUSED")
@@ -129,7 +136,7 @@ def a_pause(stage: Stage) -> None:
     """One client pauses a job whose worker is dead, and another one cancels it."""
     stage.job(Lane.BULK)
     stage.dies_at_work("before", Lane.BULK)
-    stage.passes(EXPIRY)
+    stage.passes(TO_EXPIRE)
     stage.asks("client", control.pause)
     stage.asks("other client", control.cancel)
     stage.worker("one", Lane.BULK)
@@ -142,7 +149,7 @@ def a_takeover(stage: Stage) -> None:
     stage.worker("one", Lane.BULK)
     stage.creates("client")
     stage.worker("two", Lane.BULK)
-    stage.clock(EXPIRY, GRACE)
+    stage.clock(TO_EXPIRE, TO_BE_TAKEN)
 
 
 @play("FAILED")
@@ -150,7 +157,7 @@ def a_dead_holder(stage: Stage) -> None:
     """Another job takes the subject of a dead worker, whose job comes back."""
     stage.job(Lane.BULK)
     stage.dies_at_work("before", Lane.BULK)
-    stage.passes(EXPIRY + GRACE)
+    stage.passes(TO_BE_TAKEN)
     stage.creates("client")
     stage.worker("one", Lane.BULK)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from handlers.jobs.words.errors import ReceiptExpired
-from handlers.jobs.words.writes import Page
+from tests.simulation.ports import PayloadsPort, QueuePort, RecordsPort, StorePort
 from tests.simulation.watch import Watch
 from tests.simulation.watched_store import WatchedStore
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from handlers.jobs.words.job import Lane
     from handlers.jobs.words.messages import Message
     from handlers.jobs.words.operation import Record
-    from handlers.jobs.words.ports import Delivery, Depth
-    from handlers.jobs.words.writes import Cursor, Index, Item, Key, Value, Write
+    from handlers.jobs.words.ports import Depth
+    from handlers.jobs.words.writes import Key, Write
     from handlers.testing.lane_queue import MemoryLaneQueue
     from handlers.testing.payload_store import MemoryPayloadStore
     from handlers.testing.record_store import MemoryRecordStore
@@ -30,7 +30,7 @@ LATE: Final = frozenset({"beat", "commit_chunk"})
 """Writes whose effect may come after the reply was given up; docs/simulation.md says why only
 these."""
 NEVER_DUE: Final = ("effect#", "event#", "admit#", "cleanup#", "parked#")
-"""Partitions of rows that no play makes."""
+"""Partitions in which a recovery run of a play finds nothing: reading them is no step."""
 OF_THE_LANE: Final = frozenset({"begin", "store_receipt", "commit_chunk"})
 """Writes that only a worker of the job's lane makes."""
 
@@ -62,58 +62,24 @@ def _name(entry: tuple[str, object]) -> str:
 
 
 @dataclass(frozen=True)
-class StepStore:
+class StepStore(StorePort):
     schedule: Schedule
     process: Process
     inner: HashedStore
     watch: Watch
 
-    def get(self, key: Key) -> Item | None:
-        return self._read(f"get {key.pk}", lambda: self.inner.get(key))
+    @property
+    def threads(self) -> Schedule:
+        return self.schedule
 
-    def query(
-        self,
-        index: Index,
-        partition: str,
-        *,
-        up_to: int | None = None,
-        descending: bool = False,
-        limit: int = 100,
-        after: Cursor | None = None,
-    ) -> Page:
-        if partition.startswith(NEVER_DUE):
-            return Page(())
-        return self._read(
-            f"query {partition}",
-            lambda: self.inner.query(
-                index, partition, up_to=up_to, descending=descending, limit=limit, after=after
-            ),
-        )
+    def read(self, what: str, where: str, act: Callable[[], T]) -> T:
+        if where.startswith(NEVER_DUE):
+            return act()
+        return self.schedule.make(f"{what} {where}", act)
 
-    def count(self, index: Index, partition: str, *, before: str | int, at_most: int) -> int:
-        if partition.startswith(NEVER_DUE):
-            return 0
-        return self._read(
-            f"count {partition}",
-            lambda: self.inner.count(index, partition, before=before, at_most=at_most),
-        )
-
-    def query_partition(
-        self, pk: str, *, sk_prefix: str, limit: int = 100, after: Cursor | None = None
-    ) -> Page:
-        return self._read(
-            f"query {pk}",
-            lambda: self.inner.query_partition(pk, sk_prefix=sk_prefix, limit=limit, after=after),
-        )
-
-    def transact(self, action: str, writes: Sequence[Write]) -> None:
-        thread = self.schedule.current
-        self.watch.sending(thread, action, writes)  # type: ignore[arg-type]  # it is only a key
-        try:
-            faults = (*WRITING, Fault.LATE) if action in LATE else WRITING
-            self.schedule.make(action, lambda: self._write(action, writes), faults=faults)
-        finally:
-            self.watch.answered(thread)  # type: ignore[arg-type]
+    def write(self, action: str, writes: Sequence[Write]) -> None:
+        faults = (*WRITING, Fault.LATE) if action in LATE else WRITING
+        self.schedule.make(action, lambda: self._write(action, writes), faults=faults)
 
     def _write(self, action: str, writes: Sequence[Write]) -> None:
         self.inner.transact(action, writes)
@@ -122,12 +88,9 @@ class StepStore:
             if any(job["lane"] != self.process.lane.value for job in jobs):
                 self.watch.wrong("lane", f"{action} of a worker of the {self.process.lane} lane")
 
-    def _read(self, what: str, act: Callable[[], T]) -> T:
-        return self.schedule.make(what, act)
-
 
 @dataclass(frozen=True)
-class StepRecords:
+class StepRecords(RecordsPort):
     """Reads of records are made at once: a later one would only find newer versions."""
 
     schedule: Schedule
@@ -138,15 +101,9 @@ class StepRecords:
         self.schedule.answered("read records", found)
         return found
 
-    def change(self, record: Record, fields: Mapping[str, Value], job_id: str) -> Write:
-        return self.inner.change(record, fields, job_id)
-
-    def remove(self, record: Record, job_id: str) -> Write:
-        return self.inner.remove(record, job_id)
-
 
 @dataclass(frozen=True)
-class StepQueue:
+class StepQueue(QueuePort):
     schedule: Schedule
     inner: MemoryLaneQueue
     lane: Lane
@@ -156,9 +113,6 @@ class StepQueue:
         return self.schedule.make(
             f"send {self.lane}", lambda: self.inner.send(messages), faults=WRITING
         )
-
-    def receive(self, limit: int, wait_seconds: int) -> Sequence[Delivery]:
-        raise NotImplementedError("deliveries are the play's")
 
     def set_visibility(self, receipt: str, seconds: int) -> None:
         """Made at once: the play delivers whenever it likes."""
@@ -189,7 +143,7 @@ class StepQueue:
 
 
 @dataclass(frozen=True)
-class StepPayloads:
+class StepPayloads(PayloadsPort):
     schedule: Schedule
     inner: MemoryPayloadStore
 
@@ -201,6 +155,3 @@ class StepPayloads:
 
     def delete(self, name: str) -> None:
         self.schedule.make("delete payload", lambda: self.inner.delete(name), faults=(Fault.CRASH,))
-
-    def link(self, name: str, *, file_name: str, seconds: int) -> str:
-        return self.inner.link(name, file_name=file_name, seconds=seconds)

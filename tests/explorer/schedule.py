@@ -9,14 +9,13 @@ the same store and queues, are in the same state.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from greenlet import getcurrent, greenlet
-
 from handlers.jobs.words.errors import OutcomeUnknown, Refused
-from tests.simulation.hub import START, Killed
+from tests.simulation import threads
+from tests.simulation.threads import Killed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,65 +52,56 @@ class Call:
     """Whether it commutes with all that others do: then it is not chosen, but made at once."""
 
 
-@dataclass
-class Process:
-    name: str
-    lane: Lane | None = None
-    """The lane whose messages it receives; None when it receives none."""
-    dead: bool = False
-    history: int = 0
-    """A hash of all answers it was given."""
-    beats: int = 0
-    """Heartbeats that its threads may still make."""
-    deadline: int | None = None
-    """When it is ended (ms); None: never."""
-    threads: list[Thread] = field(default_factory=list)
-    tokens: int = 0
-    stopping: bool = False
-    """It was asked to end."""
-    failed_at: int = 0
-    """When a call of it last failed (ms)."""
+class Process(threads.Process):
+    def __init__(self, name: str, lane: Lane | None = None) -> None:
+        """lane: the one whose messages it receives; None when it receives none."""
+        super().__init__(name)
+        self.lane = lane
+        self.history = 0
+        """A hash of all answers it was given."""
+        self.beats = 0
+        """Heartbeats that its threads may still make."""
+        self.deadline: int | None = None
+        """When it is ended (ms); None: never."""
+        self.tokens = 0
 
 
-class Thread:
-    def __init__(
-        self, schedule: Schedule, process: Process, label: str, run: Callable[[], None]
-    ) -> None:
-        self.process = process
-        self.label = label
-        self.parent = schedule.current
-        self.call: Call | None = Call("start")
-        self._run = run
-        self.green = greenlet(self._body, parent=schedule.main)
+class Thread(threads.Thread):
+    """``call`` is where it has stopped."""
 
-    def _body(self) -> None:
-        try:
-            self._run()
-        except Killed:
-            return
-        finally:
-            self.call = None
+    process: Process
+    call: Call | None = None
+
+    @property
+    def waiting(self) -> Call | None:
+        """The call that it can make now."""
+        if self.process.dead or self.green.dead or self.call is None:
+            return None
+        return self.call if self.call.ready() else None
 
 
-class Schedule:
+class Schedule(threads.Threads):
     """The clock, the processes and the trace of one run."""
 
+    current: Thread | None
+
     def __init__(self) -> None:
-        self.main = getcurrent()
-        self.now = START
-        self.current: Thread | None = None
+        super().__init__()
         self.threads: dict[str, Thread] = {}
         self.trace: list[tuple[str, str, str]] = []
-        self.crashes: list[str] = []
         self.fault = Fault.NONE
         self.network = Process("network")
         """Has the writes whose effect comes late."""
 
-    def start(self, process: Process, name: str, run: Callable[[], None]) -> Thread:
+    def start(
+        self, process: Process, name: str, run: Callable[[], None], *, at_once: bool = False
+    ) -> Thread:
+        """at_once: the thread looks at nothing before its first stop, so it may begin at once."""
         label = process.name + (f"/{name}" if name else "")
         while label in self.threads:
             label += "'"
         thread = Thread(self, process, label, run)
+        thread.call = Call("start", at_once=lambda: at_once)
         process.threads.append(thread)
         self.threads[label] = thread
         return thread
@@ -125,9 +115,7 @@ class Schedule:
         if thread.process.dead:
             raise Killed
         thread.call = call
-        self.main.switch()
-        if thread.process.dead:
-            raise Killed
+        self.give_way()
         thread.call = None
         return self.fault
 
@@ -167,7 +155,7 @@ class Schedule:
             else:
                 self.answered(what, "written")
 
-        self.start(self.network, "", arrive).call = Call("start", at_once=lambda: True)
+        self.start(self.network, "", arrive, at_once=True)
 
     def answered(self, what: str, result: object) -> None:
         thread = self.current
@@ -179,21 +167,15 @@ class Schedule:
 
     def choices(self, faults: int) -> list[Choice]:
         """What can happen next. faults: how many may still happen."""
-        ready = [t for t in self.threads.values() if t.call is not None and t.call.ready()]
-        found = [Choice(thread.label) for thread in ready]
+        ready = [(t.label, call) for t in self.threads.values() if (call := t.waiting)]
+        found = [Choice(label) for label, _ in ready]
         if faults:
-            found += [
-                Choice(t.label, fault)
-                for t in ready
-                if t.call is not None
-                for fault in t.call.faults
-            ]
+            found += [Choice(label, fault) for label, call in ready for fault in call.faults]
         return found
 
     def at_once(self) -> Thread | None:
         for thread in self.threads.values():
-            call = thread.call
-            if call is not None and call.ready() and call.at_once():
+            if (call := thread.waiting) and call.at_once():
                 return thread
         return None
 
@@ -207,41 +189,16 @@ class Schedule:
             self.kill(thread.process)
             return
         self.fault = choice.fault
-        self._switch(thread)
+        self.switch(thread)
 
     def step_without_fault(self, thread: Thread) -> None:
         self.fault = Fault.NONE
-        self._switch(thread)
-
-    def _switch(self, thread: Thread) -> None:
-        self.current = thread
-        try:
-            thread.green.switch()
-        except Exception as error:  # noqa: BLE001  whatever comes out here is a finding
-            self.crashes.append(f"{thread.label}: {error!r}")
-        finally:
-            self.current = None
-
-    def kill(self, process: Process) -> None:
-        process.dead = True
-        for thread in process.threads:
-            if thread.call is not None and not thread.green.dead:
-                self.current = thread
-                try:
-                    thread.green.throw(Killed)
-                except Killed:
-                    pass  # it had not begun
-                finally:
-                    self.current = None
-            thread.call = None
+        self.switch(thread)
 
     def close(self, processes: Sequence[Process]) -> None:
         """A greenlet that waits for ever would keep its whole world in memory."""
         for process in processes:
             self.kill(process)
-
-    def note(self, what: str, how: object = "") -> None:
-        """The watch's notes are not needed: the trace has every step."""
 
 
 class StepEvent:
@@ -275,15 +232,7 @@ class StepEvent:
             self._schedule.stop_at(Call("join", ready=self.is_set, at_once=self.is_set))
 
 
-class StepTask:
-    def __init__(self, done: StepEvent) -> None:
-        self._done = done
-
-    def join(self) -> None:
-        self._done.until_set()
-
-
-class StepRuntime:
+class StepRuntime(threads.Runtime):
     """``Runtime`` of one process: the schedule's clock. Sleeping takes no time: another process
     may always be chosen instead."""
 
@@ -307,18 +256,8 @@ class StepRuntime:
     def event(self) -> StepEvent:
         return StepEvent(self._schedule, self._process)
 
-    def spawn(self, name: str, run: Callable[[], None]) -> StepTask:
-        done = StepEvent(self._schedule, self._process)
-
-        def body() -> None:
-            try:
-                run()
-            finally:
-                done.set()
-
-        thread = self._schedule.start(self._process, name.partition("-")[0], body)
-        thread.call = Call("start", at_once=lambda: True)
-        return StepTask(done)
+    def start(self, name: str, run: Callable[[], None]) -> Thread:
+        return self._schedule.start(self._process, name, run, at_once=True)
 
 
 def maker_of(job_id: str) -> str:

@@ -18,6 +18,7 @@ from handlers.jobs.words.errors import FairlaneError
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.ports import World
+from handlers.jobs.words.timing import ms
 from handlers.jobs.words.writes import Key, Put, Table
 from handlers.testing.lane_queue import MemoryLaneQueue
 from handlers.testing.payload_store import MemoryPayloadStore
@@ -30,7 +31,7 @@ from tests.simulation.verdict import unrest
 from tests.simulation.watch import Watch
 
 from .ports import HashedStore, StepPayloads, StepQueue, StepRecords, StepStore
-from .schedule import Call, Process, Schedule, StepRuntime, Thread, maker_of
+from .schedule import Call, Process, Schedule, StepRuntime, maker_of
 
 TENANT: Final = "t"
 RECORDS: Final[dict[str, int | str]] = {"r0": 0, "r1": "skip"}
@@ -40,15 +41,8 @@ SUBJECT: Final = "s"
 ROUNDS: Final = 16
 ROUND: Final = 30_000
 """ms; after the play, recovery runs and messages are received this often, without a fault."""
-EXPIRY: Final = 9000
-"""ms after which the lease of a worker that stands still has expired, in either lane."""
-GRACE: Final = 30_000
-"""ms after which another job may take its subject over."""
-UNSENT: Final = 4000
-"""ms after which recovery sends what was not sent."""
-LOST: Final = 61_000
-"""ms after which recovery takes a message for lost."""
 MOST_STEPS: Final = 400
+"""Steps of one run; more is a play that never ends."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +88,7 @@ class Stage:
         self.records = MemoryRecordStore(self.store)
         self.limits = Limits(chunk_size=1, small_max_items=10)
         self.telemetry = Telemetry(schedule)
-        self.watch = Watch(schedule, self.store, self.queues, TIMING, self.limits, 0)  # type: ignore[arg-type]  # it asks only for the time and the thread
+        self.watch = Watch(schedule, self.store, self.queues, TIMING, self.limits, 0)
         for id_, n in RECORDS.items():
             key = Key(TENANT, id_, Table.RECORDS)
             self.store.transact("load", [Put(key, {"n": n, "version": 1})])
@@ -126,7 +120,7 @@ class Stage:
             [delivery] = queue.receive(1, 0)
             self.schedule.answered("receive", delivery)
             self.watch.received[delivery.receipt] = self.schedule.now
-            deadline = self.schedule.now + TIMING.function_timeout * 1000 if function else None
+            deadline = self.schedule.now + ms(TIMING.function_timeout) if function else None
             process.deadline = deadline
             world = self.world_of(process)
             worker = Worker(name, stopping=lambda: process.stopping, deadline=deadline)
@@ -136,7 +130,7 @@ class Stage:
             except FairlaneError:
                 return
 
-        self._stops_first(self.schedule.start(process, "", work))
+        self.schedule.start(process, "", work, at_once=True)
 
     def dies_at_work(self, name: str, lane: Lane) -> None:
         """A worker that has begun its attempt before the play begins, and is dead."""
@@ -152,7 +146,7 @@ class Stage:
             self.schedule.stop_at(Call("SIGTERM"))
             process.stopping = True
 
-        self._stops_first(self.schedule.start(self.process("operator"), "", ask))
+        self.schedule.start(self.process("operator"), "", ask, at_once=True)
 
     def writes(self, name: str, id_: str) -> None:
         """Another program changes a record, at any time."""
@@ -164,7 +158,7 @@ class Stage:
             version = int_of(item, "version") + 1
             self.store.transact("outside", [Put(key, {**item, "o": 1, "version": version})])
 
-        self._stops_first(self.schedule.start(self.process(name), "", write))
+        self.schedule.start(self.process(name), "", write, at_once=True)
 
     def recovery(self, name: str, *, after: int = 0) -> None:
         """A run of recovery. after: ms that pass just before it."""
@@ -217,18 +211,12 @@ class Stage:
                 for process in self.processes.values():
                     if process.deadline is not None and process.deadline < self.schedule.now:
                         self.schedule.kill(process)
-                self.schedule.current = self.schedule.threads["clock"]
 
-        self._stops_first(self.schedule.start(self.process("clock"), "", tick))
+        self.schedule.start(self.process("clock"), "", tick, at_once=True)
 
     def passes(self, time: int) -> None:
         """ms that are over when the play begins."""
         self.schedule.now += time
-
-    @staticmethod
-    def _stops_first(thread: Thread) -> None:
-        """It looks at nothing before its first stop, so it may begin at once."""
-        thread.call = Call("start", at_once=lambda: True)
 
     # --- one run ------------------------------------------------------------------------------
 
@@ -308,10 +296,11 @@ class Stage:
     def _without_faults(self, process: Process, over: Callable[[], bool] = lambda: False) -> None:
         """The process alone goes on until it is over or has nothing to do, and is gone."""
         for _ in range(MOST_STEPS):
-            ready = [t for t in process.threads if t.call is not None and t.call.ready()]
-            if not ready or over():
+            mine = (t for t in self.schedule.threads.values() if t.process is process)
+            ready = next((t for t in mine if t.waiting), None)
+            if ready is None or over():
                 break
-            self.schedule.step_without_fault(ready[0])
+            self.schedule.step_without_fault(ready)
         self.schedule.kill(process)
         for thread in process.threads:
             self.schedule.threads.pop(thread.label)

@@ -6,9 +6,14 @@ from typing import Final
 
 import pytest
 
+from handlers.jobs.words.job import Lane
+from tests.simulation.timing import TO_EXPIRE
+
 from .explore import Bounds, Found, Search
 from .mutations import ALL
 from .plays import PLAYS
+from .schedule import Choice
+from .stage import Play, Stage
 
 ORDERS: Final = Bounds(faults=0, switches=2, states=250)
 FAULTS: Final = Bounds(faults=1, switches=1, states=250)
@@ -16,7 +21,7 @@ TWO_FAULTS: Final = Bounds(faults=2, switches=0, states=250)
 """What ``make test`` looks at in each play. ``make explore`` looks at more."""
 
 FOUND_IN: Final[dict[str, tuple[str, Bounds]]] = {
-    "a job of another lane is taken": ("a promotion", Bounds(1, 1, 1500)),
+    "a job of another lane is taken": ("a promotion", Bounds(0, 1, 1500)),
     "a dead holder gets no grace": ("a takeover", Bounds(0, 1, 1500)),
     "a takeover does not end the old job": ("a takeover", Bounds(0, 1, 1500)),
     "a resuming attempt ignores a beat in between": ("two workers", Bounds(0, 2, 1500)),
@@ -94,6 +99,26 @@ def test_a_guard_with_a_second_one_is_found_when_both_are_missing(name: str) -> 
 def test_a_search_is_always_the_same() -> None:
     bounds = Bounds(faults=1, switches=1, states=200)
     assert search("two workers", bounds) == search("two workers", bounds)
+
+
+def test_every_function_whose_time_is_over_ends() -> None:
+    def people(stage: Stage) -> None:
+        stage.job(Lane.SMALL)
+        stage.worker("function", Lane.SMALL, function=True)
+        stage.worker("other function", Lane.SMALL, function=True)
+        stage.clock(TO_EXPIRE, TO_EXPIRE)
+
+    stage = Stage(Play("two functions", people))
+    try:
+        for thread in ("fn function", "fn other function", "clock"):
+            while (ready := stage.schedule.at_once()) is not None:
+                stage.schedule.step_without_fault(ready)
+            stage.schedule.step(Choice(thread))
+        assert stage.processes["function"].dead
+        assert stage.processes["other function"].dead
+        assert [choice.thread for choice in stage.schedule.choices(0)] == ["clock"]
+    finally:
+        stage.close()
 
 
 def search(play: str, bounds: Bounds) -> Found:

@@ -1,7 +1,7 @@
 """Virtual time and the processes that live in it.
 
-Every thread of every process is a greenlet. One heap of events, ordered by time, says who goes on;
-all chance comes from one seeded source, so a seed is one run, always the same.
+One heap of events, ordered by time, says which thread goes on; all chance comes from one seeded
+source, so a seed is one run, always the same.
 """
 
 from __future__ import annotations
@@ -12,32 +12,25 @@ from heapq import heappop, heappush
 from random import Random
 from typing import TypeAlias
 
-from greenlet import getcurrent, greenlet
-
-START = 1_700_000_000_000
+from . import threads
+from .threads import Killed, Threads
 
 Step: TypeAlias = tuple[int, str, str, object]
 """When, who, what, and how it went (rendered only when somebody looks)."""
 
 
-class Killed(BaseException):
-    """The process is gone; nothing of it runs any more."""
+class Hub(Threads):
+    """The heap, the chance and the trace."""
 
-
-class Hub:
-    """The clock, the heap, the chance and the trace."""
+    current: Thread | None
 
     def __init__(self, seed: int) -> None:
+        super().__init__()
         self.random = Random(seed)  # noqa: S311  repeatable is what it is for
-        self.now = START
         self.trace: list[Step] = []
-        self.crashes: list[str] = []
-        """Exceptions that no rule may let out."""
-        self.current: Thread | None = None
         self._processes: list[Process] = []
         self._heap: list[tuple[int, int, Callable[[], None]]] = []
         self._order = 0
-        self._main = getcurrent()
 
     def after(self, delay: float, act: Callable[[], None]) -> None:
         """Do it when ``delay`` ms have passed."""
@@ -65,8 +58,8 @@ class Hub:
     # --- threads ------------------------------------------------------------------------------
 
     def start(self, process: Process, name: str, run: Callable[[], None]) -> Thread:
-        thread = Thread(process, name, run, self._main)
-        thread.parent = self.current
+        label = f"{process.name}/{name}" if name else process.name
+        thread = Thread(self, process, label, run)
         if not process.threads:
             self._processes.append(process)
         process.threads.append(thread)
@@ -82,9 +75,7 @@ class Hub:
         thread.turn += 1
         if delay is not None:
             self.after(delay, partial(self._resume, thread, thread.turn))
-        self._main.switch()
-        if thread.process.dead:  # killed while it waited
-            raise Killed
+        self.give_way()
 
     def wake(self, thread: Thread, turn: int) -> None:
         self.after(0, partial(self._resume, thread, turn))
@@ -96,14 +87,6 @@ class Hub:
             self.wake(thread, turn)
         process.deferred.clear()
 
-    def kill(self, process: Process) -> None:
-        """From outside or from within; from within, the caller raises Killed next."""
-        if process.dead:
-            return
-        process.dead = True
-        if self.current is None or self.current.process is not process:
-            self._bury(process)
-
     def _resume(self, thread: Thread, turn: int) -> None:
         process = thread.process
         if process.dead or thread.turn != turn or thread.green.dead:
@@ -113,71 +96,28 @@ class Hub:
             self.after(process.asleep_until - self.now, partial(self._resume, thread, turn))
             return
         thread.turn += 1
-        self._switch(thread)
-
-    def _switch(self, thread: Thread) -> None:
-        self.current = thread
-        try:
-            thread.green.switch()
-        except Exception as error:  # noqa: BLE001  whatever comes out here is a finding
-            self.crashes.append(f"{thread.label}: {error!r}")
-        finally:
-            self.current = None
-        if thread.process.dead:
-            self._bury(thread.process)
-
-    def _bury(self, process: Process) -> None:
-        """Unwind what is left of a dead process; whatever it tries on its way out is refused."""
-        for thread in process.threads:
-            if not thread.green.dead:
-                self.current = thread
-                try:
-                    thread.green.throw(Killed)
-                except Killed:
-                    pass  # it had not begun
-                finally:
-                    self.current = None
+        self.switch(thread)
 
 
-class Process:
-    """What lives and dies together: its threads, its clock's error, its name."""
+class Process(threads.Process):
+    """A process with an error of its clock."""
 
     def __init__(self, name: str, skew: int = 0) -> None:
-        self.name = name
+        super().__init__(name)
         self.skew = skew
         """ms its clock is ahead."""
         self.old = False
         """It is of a version before the one that most are of."""
-        self.dead = False
-        self.stopping = False
-        self.failed_at = 0
-        """When a call of it last failed."""
         self.asleep_until = 0
         self.deferred: list[tuple[Thread, int]] = []
         """What would have gone on while it stood still."""
-        self.threads: list[Thread] = []
 
 
-class Thread:
-    """One greenlet. ``turn`` tells a wake-up that is still meant from one that came too late."""
+class Thread(threads.Thread):
+    """``turn`` tells a wake-up that is still meant from one that came too late."""
 
-    def __init__(
-        self, process: Process, name: str, run: Callable[[], None], main: greenlet
-    ) -> None:
-        self.process = process
-        self.label = f"{process.name}/{name}" if name else process.name
-        self.name = name
-        self.turn = 0
-        self.parent: Thread | None = None
-        """Who spawned it."""
-        self._run = run
-        self.green = greenlet(self._body, parent=main)
-
-    def _body(self) -> None:
-        try:
-            self._run()
-        except Killed:
-            return
+    process: Process
+    turn = 0
 
 
 class SimEvent:
@@ -205,20 +145,12 @@ class SimEvent:
             self._hub.park(timeout_ms)
         return self._set
 
-
-class SimTask:
-    """``Task`` of a simulated process."""
-
-    def __init__(self, hub: Hub, done: SimEvent) -> None:
-        self._hub = hub
-        self._done = done
-
-    def join(self) -> None:
-        while not self._done.is_set():
-            self._done.wait(1_000_000)
+    def until_set(self) -> None:
+        while not self._set:
+            self.wait(1_000_000)
 
 
-class SimRuntime:
+class SimRuntime(threads.Runtime):
     """``Runtime`` of one process: the hub's time through a clock that may be wrong."""
 
     def __init__(self, hub: Hub, process: Process) -> None:
@@ -240,17 +172,8 @@ class SimRuntime:
     def event(self) -> SimEvent:
         return SimEvent(self._hub)
 
-    def spawn(self, name: str, run: Callable[[], None]) -> SimTask:
-        done = SimEvent(self._hub)
-
-        def body() -> None:
-            try:
-                run()
-            finally:
-                done.set()
-
-        self._hub.start(self._process, name.partition("-")[0], body)
-        return SimTask(self._hub, done)
+    def start(self, name: str, run: Callable[[], None]) -> Thread:
+        return self._hub.start(self._process, name, run)
 
 
 class TrueClock(SimRuntime):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from handlers.jobs.words.timing import LaneTiming, Timing
+from handlers.jobs.words.timing import SECOND, LaneTiming, Timing, ms
 
 SKEW: Final = 2.0
 TIMING: Final = Timing(
@@ -26,6 +26,17 @@ TIMING: Final = Timing(
     effect_retry_cap=8,
     history=3600,
 )
+
+TO_EXPIRE: Final = ms(TIMING.bulk.lease_ttl) + SECOND
+"""ms after which the lease of a worker that stands still has expired, in either lane."""
+TO_BE_TAKEN: Final = ms(TIMING.bulk.lease_ttl + TIMING.takeover_grace) + SECOND
+"""ms after which another job may take its subject, and recovery sends its job's message again."""
+TO_BE_SENT: Final = ms(TIMING.dispatch_grace) + SECOND
+"""ms after which recovery sends what was not sent."""
+TO_BE_MISSED: Final = ms(TIMING.lost_after) + SECOND
+"""ms after which recovery takes a message for lost."""
+TO_BE_PROMOTED: Final = ms(TIMING.function_timeout - TIMING.small_reserve) + SECOND // 10
+"""ms after which a function has too little time left."""
 
 
 def giving_up_soon(timing: Timing) -> Timing:

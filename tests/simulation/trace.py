@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from handlers.jobs.words.writes import AnyOf, Check, Delete, Put, Update
 
-from .hub import START
+from .threads import START
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from handlers.jobs.words.writes import Item
 
-    from .hub import Hub
+    from .threads import Threads
 
 PASSED_OVER: Final = 10
 """Slices without a turn after which a waiting tenant is next, whatever it has used
@@ -24,7 +24,7 @@ PUT_OFF: Final = 2000
 class Turns:
     """Of one run. Each tenant's clock runs while a job of it waits for the lane and none runs."""
 
-    hub: Hub
+    hub: Threads
     slice_ms: int
     wrong: Callable[[str, str], None]
     longest_chunk: int = 0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from handlers.jobs.words.timing import Timing
     from handlers.jobs.words.writes import Item
 
-    from .hub import Hub
+    from .threads import Threads
     from .watched_store import WatchedStore
 
 MUST_SAY: Final = frozenset({"QUEUED", "PAUSED", "SETTLING"})
@@ -35,7 +35,7 @@ TOLD_BY: Final = (
 class Waits:
     """Of one run."""
 
-    hub: Hub
+    hub: Threads
     store: WatchedStore
     timing: Timing
     max_skew: int

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from handlers.jobs.words.writes import Item, Value, Write
     from handlers.testing.lane_queue import MemoryLaneQueue
 
-    from .hub import Hub, Thread
     from .selecting import History, Query
+    from .threads import Thread, Threads
     from .watched_store import WatchedStore
 
 RETRIES: Final = frozenset({"claim_dispatch", "dispatch_later", "park_dispatch", "unpark_dispatch"})
@@ -73,7 +73,7 @@ class Watch:
 
     def __init__(
         self,
-        hub: Hub,
+        hub: Threads,
         store: WatchedStore,
         queues: Mapping[Lane, MemoryLaneQueue],
         timing: Timing,

@@ -11,15 +11,16 @@ from handlers.jobs.words.errors import OutcomeUnknown, Reason, Refused, Transien
 from handlers.jobs.words.writes import Check, Table
 
 from .faults import Fault, Kind
-from .hub import Killed
+from .ports import PayloadsPort, QueuePort, RecordsPort, StorePort
+from .threads import Killed
 
 if TYPE_CHECKING:
     from handlers.jobs.words.filters import Filter
     from handlers.jobs.words.job import Lane
     from handlers.jobs.words.messages import Message
     from handlers.jobs.words.operation import Record
-    from handlers.jobs.words.ports import Count, Delivery, Depth, Matches, Stored, UploadAddress
-    from handlers.jobs.words.writes import Cursor, Index, Item, Key, Page, Value, Write
+    from handlers.jobs.words.ports import Count, Depth, Matches, Stored, UploadAddress
+    from handlers.jobs.words.writes import Item, Key, Write
     from handlers.testing.lane_queue import MemoryLaneQueue
     from handlers.testing.payload_store import MemoryPayloadStore
     from handlers.testing.record_query import MemoryRecordQuery
@@ -114,79 +115,32 @@ def _is_refusal(error: Exception) -> bool:
 
 
 @dataclass(frozen=True)
-class SimStore:
+class SimStore(StorePort):
     line: Line
     inner: WatchedStore
     watch: Watch
 
-    def get(self, key: Key) -> Item | None:
-        return self.line.call(
-            Kind.READ,
-            "get",
-            lambda: self.inner.get(key),
-            place=STORE,
-            detail=key.pk + " " + key.sk,
-            instead=lambda _: self._not_stuck(key.pk),
-        )
+    @property
+    def threads(self) -> Hub:
+        return self.line.hub
 
-    def _not_stuck(self, partition: str) -> None:
-        if self.line.faults.is_stuck(partition, self.line.hub.now):
+    def read(self, what: str, where: str, act: Callable[[], T]) -> T:
+        return self.line.call(Kind.READ, what, act, place=STORE, detail=where)
+
+    def look_up(self, key: Key) -> Item | None:
+        if self.line.faults.is_stuck(key.pk, self.line.hub.now):
             raise Transient
+        return super().look_up(key)
 
-    def query(
-        self,
-        index: Index,
-        partition: str,
-        *,
-        up_to: int | None = None,
-        descending: bool = False,
-        limit: int = 100,
-        after: Cursor | None = None,
-    ) -> Page:
-        return self.line.call(
-            Kind.READ,
-            "query",
-            lambda: self.inner.query(
-                index, partition, up_to=up_to, descending=descending, limit=limit, after=after
-            ),
+    def write(self, action: str, writes: Sequence[Write]) -> None:
+        self.line.call(
+            Kind.TRANSACT,
+            action,
+            lambda: self.inner.transact(action, writes),
             place=STORE,
-            detail=partition,
+            detail=writes,
+            instead=partial(self._refuse, action, writes),
         )
-
-    def count(self, index: Index, partition: str, *, before: str | int, at_most: int) -> int:
-        return self.line.call(
-            Kind.READ,
-            "count",
-            lambda: self.inner.count(index, partition, before=before, at_most=at_most),
-            place=STORE,
-            detail=partition,
-        )
-
-    def query_partition(
-        self, pk: str, *, sk_prefix: str, limit: int = 100, after: Cursor | None = None
-    ) -> Page:
-        return self.line.call(
-            Kind.READ,
-            "query_partition",
-            lambda: self.inner.query_partition(pk, sk_prefix=sk_prefix, limit=limit, after=after),
-            place=STORE,
-            detail=pk,
-        )
-
-    def transact(self, action: str, writes: Sequence[Write]) -> None:
-        thread = self.line.hub.current
-        self.watch.sending(thread, action, writes)
-        try:
-            self.line.call(
-                Kind.TRANSACT,
-                action,
-                lambda: self.inner.transact(action, writes),
-                place=STORE,
-                detail=writes,
-                instead=partial(self._refuse, action, writes),
-            )
-        finally:
-            self.watch.answered(thread)
 
     def _refuse(self, action: str, writes: Sequence[Write], fault: Fault) -> None:
         """Contention beside the real objections; a record that refuses to be written."""
@@ -230,7 +184,7 @@ class SimStore:
 
 
 @dataclass(frozen=True)
-class SimRecords:
+class SimRecords(RecordsPort):
     line: Line
     inner: MemoryRecordStore
 
@@ -244,12 +198,6 @@ class SimRecords:
             place=STORE,
             detail=ids,
         )
-
-    def change(self, record: Record, fields: Mapping[str, Value], job_id: str) -> Write:
-        return self.inner.change(record, fields, job_id)
-
-    def remove(self, record: Record, job_id: str) -> Write:
-        return self.inner.remove(record, job_id)
 
 
 @dataclass(frozen=True)
@@ -309,7 +257,7 @@ class SimUploads:
 
 
 @dataclass(frozen=True)
-class SimQueue:
+class SimQueue(QueuePort):
     line: Line
     inner: MemoryLaneQueue
     lane: Lane
@@ -334,9 +282,6 @@ class SimQueue:
             self.line.hub.note("arrives twice")
             self.inner.send(messages)
         return result
-
-    def receive(self, limit: int, wait_seconds: int) -> Sequence[Delivery]:
-        raise NotImplementedError("deliveries are the scenario's")
 
     def set_visibility(self, receipt: str, seconds: int) -> None:
         self.line.call(
@@ -383,7 +328,7 @@ class SimDeadLetters(SimQueue):
 
 
 @dataclass(frozen=True)
-class SimPayloads:
+class SimPayloads(PayloadsPort):
     line: Line
     inner: MemoryPayloadStore
 
@@ -413,9 +358,6 @@ class SimPayloads:
             place=PAYLOADS,
             detail=name,
         )
-
-    def link(self, name: str, *, file_name: str, seconds: int) -> str:
-        return self.inner.link(name, file_name=file_name, seconds=seconds)
 
 
 class SimTelemetry:

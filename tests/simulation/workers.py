@@ -15,7 +15,8 @@ from handlers.jobs.words.errors import FairlaneError
 from handlers.jobs.words.job import Lane
 from handlers.testing.lane_queue import MemoryLaneQueue
 
-from .hub import Killed, Process
+from .hub import Process
+from .threads import Killed
 from .timing import TIMING
 
 if TYPE_CHECKING:
