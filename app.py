@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from fairlane.cdk import DeploySettings, FairlaneJobs
+from fairlane.cdk import DeploySettings, FairlaneJobs, FairlaneState
 
 # isort: split
 # fairlane comes first: it names the Node that runs the CDK's engine.
@@ -14,12 +14,12 @@ from cdk_nag import AwsSolutionsChecks, ServerlessChecks
 cdk_json = json.loads(Path(__file__).with_name("cdk.json").read_text(encoding="utf-8"))
 app = cdk.App(context=cdk_json["context"])
 settings = DeploySettings.read(app.node.try_get_context("fairlane"))
-stack = cdk.Stack(
-    app,
-    settings.stack_name,
-    description="Fairlane: bulk jobs with lanes",
-    termination_protection=settings.removal == "retain",
-)
-FairlaneJobs(stack, "Default", settings=settings)  # Default: the resources' names have no prefix
+about, kept = "Fairlane: bulk jobs with lanes", settings.removal == "retain"
+stack = cdk.Stack(app, settings.stack_name, description=about, termination_protection=kept)
+state = None
+if settings.state_stack:
+    below = cdk.Stack(app, f"{stack.stack_name}State", termination_protection=kept)
+    state = FairlaneState(below, "Default", settings=settings)
+FairlaneJobs(stack, "Default", settings=settings, state=state)  # Default: names have no prefix
 cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app), ServerlessChecks(app))
 app.synth()

@@ -15,6 +15,7 @@ from infra.operations import OperationsError
 from infra.parts import OwnNetwork, RecordsSettings
 from infra.settings import CONTEXT_KEY, DeploySettings
 from infra.stacks import Deployment
+from infra.storage import Storage
 
 # isort: split
 # infra comes first: it names the Node that runs the CDK's engine.
@@ -35,6 +36,7 @@ __all__ = [
     "AuthSettings",
     "DeploySettings",
     "FairlaneJobs",
+    "FairlaneState",
     "OperationsError",
     "OwnNetwork",
     "RecordsSettings",
@@ -44,6 +46,11 @@ DETAIL_TYPES: Final = (DETAIL_TYPE, *map(job_detail_type, EventType))
 """Of the events on a deployment's bus."""
 CALLERS: Final = ("auth", "principals", "demo_tenant")
 """The settings of which a deployment has exactly one."""
+
+
+class FairlaneState(Storage):
+    """A deployment's tables and bucket in a stack of their own, for a ``FairlaneJobs`` in another
+    one, which can be deleted and made again without them."""
 
 
 class FairlaneJobs(Deployment):
@@ -59,9 +66,11 @@ class FairlaneJobs(Deployment):
         records: dynamodb.ITable | RecordsSettings | None = None,
         vpc: OwnNetwork | None = None,
         auth: AuthSettings | None = None,
+        state: FairlaneState | None = None,
         **more: Any,
     ) -> None:
-        """settings: all of them, checked already; or any of them by name:
+        """state: the tables and the bucket, and all settings. settings: all of them, checked
+        already; or any of them by name:
 
         operations: a folder of the team's own, or an entry point. records: the table with the
         team's records, or its name and keys; one is made when left out. vpc: the network of the
@@ -70,12 +79,20 @@ class FairlaneJobs(Deployment):
         The CDK context ``fairlane`` goes over what is named here. Raises pydantic.ValidationError,
         which names the setting, OperationsError, and ValueError for a second one in a stack.
         """
+        if state is not None:
+            _check_named_once(state, settings, operations, records, vpc, auth, more or None)
+            settings = state.settings
         if settings is None:
             named = {"operations": operations, "records": records, "vpc": vpc, "auth": auth}
             chosen = {name: value for name, value in named.items() if value is not None}
             settings = settings_of(scope, {**chosen, **more})
         _check_alone(scope)
-        super().__init__(scope, id_, settings=settings)
+        if settings.state_stack and state is None:
+            raise ValueError(
+                "state_stack = true and FairlaneJobs has no state: make a FairlaneState in a stack "
+                "of its own, and name it"
+            )
+        super().__init__(scope, id_, settings=settings, state=state)
         self.settings: Final = settings
 
     @property
@@ -205,6 +222,16 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, Mapping) and isinstance(under, Mapping):
             merged[name] = _over(under, value)
     return merged
+
+
+def _check_named_once(
+    state: FairlaneState, settings: DeploySettings | None, *named: object
+) -> None:
+    """Tables, grants and programs have to agree, so the settings come from one place."""
+    if any(each is not None for each in named) or settings not in (None, state.settings):
+        raise ValueError(
+            "a FairlaneJobs with a state has the settings of that state: name them there alone"
+        )
 
 
 def _check_alone(scope: Construct) -> None:

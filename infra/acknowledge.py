@@ -3,9 +3,12 @@ with its reason."""
 
 from __future__ import annotations
 
+import json
+
+import jsii
 from aws_cdk import Acknowledgment, Stack, Validations
 from aws_cdk import aws_s3 as s3
-from constructs import Construct, IConstruct
+from constructs import Construct, IConstruct, IValidation
 
 
 def acknowledge(construct: IConstruct, rule: str, reason: str) -> None:
@@ -38,10 +41,34 @@ def acknowledge_cdk_function(scope: Construct, name: str) -> None:
 
 def acknowledge_payload_objects(construct: Construct, payloads: s3.Bucket) -> None:
     """For whoever was given actions on id lists and uploads."""
-    bucket = Stack.of(payloads).resolve(payloads.bucket_arn)["Fn::GetAtt"][0]
+    if Stack.of(construct) is Stack.of(payloads):
+        _acknowledge_objects(construct, payloads)
+    else:
+        # What a bucket of another stack is called is known when references have been resolved,
+        # which is just before this; the rules are applied later.
+        construct.node.add_validation(_Late(construct, payloads))
+
+
+@jsii.implements(IValidation)
+class _Late:
+    def __init__(self, construct: Construct, payloads: s3.Bucket) -> None:
+        self._construct, self._payloads = construct, payloads
+
+    def validate(self) -> list[str]:
+        """No finding of its own."""
+        _acknowledge_objects(self._construct, self._payloads)
+        return []
+
+
+def _acknowledge_objects(construct: Construct, payloads: s3.Bucket) -> None:
+    match Stack.of(construct).resolve(payloads.bucket_arn):
+        case {"Fn::GetAtt": [bucket, _]}:
+            named = f"<{bucket}.Arn>"
+        case reference:
+            named = json.dumps(reference, separators=(",", ":"))
     acknowledge(
         construct,
-        f"IAM5[Resource::<{bucket}.Arn>/*]",
+        f"IAM5[Resource::{named}/*]",
         "Objects are named after jobs and uploads, which do not exist yet when the policy is "
         "written; the bucket holds nothing but these.",
     )

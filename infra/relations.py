@@ -235,3 +235,11 @@ def check_tables(control: str | None, records: RecordsSettings) -> None:
             f"control_table and records.table_name are both {control}: jobs and records have "
             "different keys, and need a table each"
         )
+
+
+def check_state(*, state_stack: bool, local: bool) -> None:
+    if state_stack and local:
+        raise ValueError(
+            "state_stack = true and local = true: a local stack is one stack, and its data goes "
+            "with it"
+        )

@@ -38,6 +38,7 @@ from .relations import (
     check_lookup_tables,
     check_network,
     check_no_development,
+    check_state,
     check_tables,
     check_tasks,
     check_way_out,
@@ -82,6 +83,10 @@ class DeploySettings(Part):
     waf: WafSettings = WafSettings()
     vpc: OwnNetwork | None = None
     """Your own network, for workers and functions."""
+    state_stack: bool = False
+    """Tables and bucket are in a stack of their own, whose name ends in ``State``, so that the
+    other one can be deleted and made again. For a new deployment: one that is there would begin
+    anew, with empty tables."""
     control_table: TableName | None = None
     """A control table that is there already: one restored from a backup. None makes one."""
     records: RecordsSettings = RecordsSettings()
@@ -143,6 +148,7 @@ class DeploySettings(Part):
         check_lookup_tables(self.limits, self.api, self.small_lane, self.bulk_lane)
         check_tables(self.control_table, self.records)
         check_way_out(self.effects, self.bulk_lane)
+        check_state(state_stack=self.state_stack, local=self.local)
         if not self.local:
             check_image(self.bulk_lane)
             check_no_development(self.auth, self.effects)

@@ -8,7 +8,6 @@ from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
@@ -35,20 +34,22 @@ from .operations import OwnOperations, own_operations
 from .recovery import Recovery
 from .settings import DeploySettings
 from .small_lane import SmallLane
-from .storage import Storage
+from .storage import Storage, key_of
 
 
 class Deployment(Construct):
     """One for each stack, whose outputs are how commands find it (``fairlane.cdk`` has its props).
 
-    Raises OperationsError when the team's own operations cannot be deployed.
+    state: of another stack, made with the same settings; without it this one has its own. Raises
+    OperationsError when the team's own operations cannot be deployed.
     """
 
-    def __init__(self, scope: Construct, id_: str, *, settings: DeploySettings) -> None:
+    def __init__(
+        self, scope: Construct, id_: str, *, settings: DeploySettings, state: Storage | None = None
+    ) -> None:
         super().__init__(scope, id_)
-        named = settings.key_arn
-        key = None if named is None else kms.Key.from_key_arn(self, "Key", named)
-        self.storage: Final = Storage(self, "Storage", settings=settings, key=key)
+        key = key_of(self, settings)
+        self.storage: Final = state or Storage(self, "Storage", settings=settings)
         self.small: Final = Lane(
             self, "Small", timing=settings.timing.small, alarms=settings.alarms, key=key
         )

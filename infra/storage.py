@@ -24,12 +24,12 @@ INDEXES: Final = {"due": _NUMBER, "by_tenant": _STRING, "held": _STRING}
 
 
 class Storage(Construct):
-    def __init__(
-        self, scope: Construct, id_: str, *, settings: DeploySettings, key: kms.IKey | None = None
-    ) -> None:
+    """What a deployment keeps; everything else of it can be made again."""
+
+    def __init__(self, scope: Construct, id_: str, *, settings: DeploySettings) -> None:
         super().__init__(scope, id_)
-        self._key = key
-        self._settings = settings
+        self.settings: Final = settings
+        self._key = key_of(self, settings)
         self._removal = removal_of(settings)
         self.control = self._control(settings)
         self.idempotency = self._table("Idempotency", partition="id", expires="expiration")
@@ -60,7 +60,7 @@ class Storage(Construct):
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),
-            deletion_protection=self._settings.deletion_protection,
+            deletion_protection=self.settings.deletion_protection,
             removal_policy=self._removal,
         )
         if self._key is not None:
@@ -160,6 +160,12 @@ def _encrypt(table: dynamodb.TableV2, key: kms.IKey) -> None:
     assert isinstance(resource, CfnResource)
     resource.add_property_override("SSESpecification", {"SSEEnabled": True, "SSEType": "KMS"})
     resource.add_property_override("Replicas.0.SSESpecification.KMSMasterKeyId", key.key_arn)
+
+
+def key_of(scope: Construct, settings: DeploySettings) -> kms.IKey | None:
+    """The customer key, for what is made in this scope."""
+    named = settings.key_arn
+    return None if named is None else kms.Key.from_key_arn(scope, "Key", named)
 
 
 def removal_of(settings: DeploySettings) -> RemovalPolicy:

@@ -71,6 +71,7 @@ REFUSED = [
         ["limits.upload_seconds = 43201", "session of a function's role in seconds = 43200"],
     ),
     ({"demo_tenant": "demo"}, ["auth", "principals", "demo_tenant"]),
+    ({"state_stack": True, "local": True}, ["state_stack = true", "local = true"]),
     (
         {"limits": {"max_table_bytes": 32 * MIB}},
         ["limits.max_table_bytes = 33554432", "small_lane.memory = 1024", "= 11744051"],

@@ -194,7 +194,7 @@ def test_the_props_of_the_page_are_those_of_the_construct() -> None:
     ]
     rows = re.findall(r"^\| `(\w+)`", page, re.MULTILINE)
     named = {*(each.arg for each in call.keywords), *rows}
-    assert named - {"settings"} <= DeploySettings.model_fields.keys()
+    assert named - {"settings", "state"} <= DeploySettings.model_fields.keys()
 
 
 def test_the_page_names_all_that_operations_may_import() -> None:
