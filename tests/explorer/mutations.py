@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
 from handlers.jobs.execution.delivery import _DeliveryCheck
+from handlers.jobs.storage import outbox
 from handlers.jobs.storage.control_table import read_lease
 from handlers.jobs.transitions.attempt import begin_attempt
 from handlers.jobs.transitions.conditions import JOB, LEASE
@@ -48,6 +49,11 @@ def a_living_workers_job_is_begun_again() -> AbstractContextManager[object]:
 
 
 OWN["a living worker's job is begun again"] = a_living_workers_job_is_begun_again
+
+
+@mutation
+def recovery_takes_a_row_that_another_run_has() -> AbstractContextManager[object]:
+    return patch.object(outbox, "as_read", lambda *_: ())
 
 
 # --- one of two guards ------------------------------------------------------------------------

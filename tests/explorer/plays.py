@@ -21,11 +21,11 @@ PLAYS: Final[dict[str, Play]] = {}
 
 
 def play(
-    *ends: str, beats: int = 0, ids: tuple[str, ...] = tuple(RECORDS)
+    *ends: str, beats: int = 0, ids: tuple[str, ...] = tuple(RECORDS), slots: int = 50
 ) -> Callable[[Callable[[Stage], None]], Callable[[Stage], None]]:
     def add(people: Callable[[Stage], None]) -> Callable[[Stage], None]:
         name = people.__name__.replace("_", " ")
-        PLAYS[name] = Play(name, people, frozenset({"SUCCEEDED", *ends}), beats, ids)
+        PLAYS[name] = Play(name, people, frozenset({"SUCCEEDED", *ends}), beats, ids, slots)
         return people
 
     return add
@@ -102,6 +102,15 @@ def a_lost_message(stage: Stage) -> None:
     stage.recovery("other recovery")
 
 
+@play(ids=("r0",))
+def an_unsent_message(stage: Stage) -> None:
+    """Two runs meet the dispatch row of one job."""
+    stage.unsent()
+    stage.passes(TO_BE_SENT)
+    stage.recovery("recovery")
+    stage.recovery("other recovery")
+
+
 # --- clients ----------------------------------------------------------------------------------
 
 
@@ -120,6 +129,23 @@ def a_create(stage: Stage) -> None:
     stage.creates("client")
     stage.recovery("recovery", after=TO_BE_SENT)
     stage.worker("one", Lane.SMALL)
+
+
+@play(ids=("r0",))
+def a_repeated_request(stage: Stage) -> None:
+    """Its job may have run to its end before the second try."""
+    stage.creates("client", key="k")
+    stage.creates("second try", key="k")
+    stage.worker("one", Lane.SMALL)
+
+
+@play("CANCELLED", ids=("r0",), slots=1)
+def a_held_job(stage: Stage) -> None:
+    """A job is held until another one of its tenant gives its slot back, and perhaps cancelled."""
+    stage.job(Lane.SMALL)
+    stage.worker("one", Lane.SMALL)
+    stage.creates("client", subject="u")
+    stage.asks("other client", control.cancel)
 
 
 @play("CANCELLED")

@@ -57,6 +57,8 @@ class Play:
     """Heartbeats of each worker; they come whenever they are chosen."""
     ids: tuple[str, ...] = tuple(RECORDS)
     """The ids of each job, one chunk each."""
+    slots: int = 50
+    """Jobs of the small lane that may have a message at once."""
 
 
 class Telemetry(MemoryTelemetry):
@@ -86,7 +88,7 @@ class Stage:
         }
         self.payloads = MemoryPayloadStore()
         self.records = MemoryRecordStore(self.store)
-        self.limits = Limits(chunk_size=1, small_max_items=10)
+        self.limits = Limits(chunk_size=1, small_max_items=10, tenant_slots_small=play.slots)
         self.telemetry = Telemetry(schedule)
         self.watch = Watch(schedule, self.store, self.queues, TIMING, self.limits, 0)
         for id_, n in RECORDS.items():
@@ -94,6 +96,8 @@ class Stage:
             self.store.transact("load", [Put(key, {"n": n, "version": 1})])
         self.answers: dict[str, object] = {}
         """What each client that created a job was told: the result or the error."""
+        self.keyed: set[str] = set()
+        """The clients whose requests are tries of one."""
         self.store.watch = self.watch
         play.people(self)
 
@@ -105,6 +109,11 @@ class Stage:
         if lane is Lane.BULK:
             world = World(**{**vars(world), "limits": Limits(chunk_size=1, small_max_items=1)})
         self.settle_one("before", partial(submit, world, TENANT, self._request()))
+
+    def unsent(self) -> None:
+        """A queued job of the small lane whose client died before its message was sent."""
+        self.creates("before")
+        self._without_faults(self.processes["before"], over=lambda: bool(self.watch.jobs))
 
     def worker(self, name: str, lane: Lane, *, function: bool = False) -> None:
         """Receives a message of the lane, at any time, and does what it asks for. function: it ends
@@ -182,10 +191,14 @@ class Stage:
 
         self.schedule.start(process, "", ask)
 
-    def creates(self, name: str) -> None:
+    def creates(self, name: str, *, subject: str = SUBJECT, key: str | None = None) -> None:
+        """A client creates a job. key: the same for several tries of one request."""
+        if key is not None:
+            self.keyed.add(name)
+
         def create(world: World) -> None:
             try:
-                answer: object = submit(world, TENANT, self._request())
+                answer: object = submit(world, TENANT, self._request(subject), idempotency=key)
             except FairlaneError as error:
                 answer = error
             self.answers[name] = answer
@@ -327,19 +340,23 @@ class Stage:
                 yield f"{key.sk} still counts {item}"
 
     def _answered(self) -> Iterator[str]:
-        """Rule 8: an accepted job exists, and a refused request left none."""
+        """Rule 8: an accepted job exists, a refused request left none, and the tries of one request
+        make one job."""
         for name, answer in self.answers.items():
-            made = {id_ for id_ in self.watch.jobs if maker_of(id_) == name}
+            tries = self.keyed if name in self.keyed else {name}
+            made = {id_ for id_ in self.watch.jobs if maker_of(id_) in tries}
+            if len(made) > 1:
+                yield f"the tries of {name} made {len(made)} jobs"
             if isinstance(answer, Created):
                 if answer.job.id not in made:
                     yield f"{name} was told of the job {short(answer.job.id)}, which there is not"
-            elif made and not isinstance(answer, Indeterminate):
+            elif made and tries == {name} and not isinstance(answer, Indeterminate):
                 yield f"{name} was answered {answer!r} and has a job"
 
-    def _request(self) -> Accepted:
+    def _request(self, subject: str = SUBJECT) -> Accepted:
         return Accepted(
             operation="bump",
-            subject=SUBJECT,
+            subject=subject,
             params="{}",
             ids=self.play.ids,
             duplicates=0,

@@ -43,6 +43,10 @@ FOUND_IN: Final[dict[str, tuple[str, Bounds]]] = {
     "letting go does not raise the fence": ("a late beat", Bounds(1, 1, 1500)),
     "a lost reply counts as applied": ("two workers", Bounds(1, 1, 1500)),
     "a lost reply counts as not applied": ("a create", Bounds(1, 1, 3000)),
+    "recovery takes a row that another run has": ("an unsent message", Bounds(1, 1, 1500)),
+    "a keyed request is not remembered": ("a repeated request", Bounds(0, 1, 1500)),
+    "slots are taken beyond the limit": ("a held job", Bounds(0, 1, 1500)),
+    "a held job is admitted whatever became of it": ("a held job", Bounds(0, 1, 1500)),
     "a record is written whatever its version": ("another program", Bounds(0, 1, 1500)),
     "records the job carries already are changed again": ("an id twice", Bounds(0, 0, 1500)),
 }
