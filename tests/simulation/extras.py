@@ -17,7 +17,7 @@ PLACES: Final = ("store", "queues", "payloads", "deliver")
 """Dependencies that fail as a whole."""
 NONSENSE: Final = ("nothing", "float", "another thing", "unstorable")
 """Values of ``n`` for which the operation returns what is no outcome."""
-MAX_BATCH: Final = 4
+MAX_BATCH: Final = 10
 WIDE: Final = 4
 """One in so many seeds has more in its world."""
 CROWDED: Final = 0.12

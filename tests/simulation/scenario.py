@@ -26,6 +26,7 @@ from handlers.testing.uploads import MemoryUploadStore
 from . import crowd, outside, verdict, wires
 from . import faults as faults_
 from .extras import NONSENSE, Extras
+from .function import Functions
 from .hub import Hub, Process, SimRuntime, TrueClock
 from .items import OVER, number_of
 from .operation import BUMP
@@ -150,6 +151,7 @@ class Scenario:
             self.faults.down["read records"] = self.calm_at
         self.people = People(self)
         self.workers = Workers(self)
+        self.functions = Functions(self)
         self._people_the_world()
 
     # --- the world ----------------------------------------------------------------------------
@@ -216,7 +218,9 @@ class Scenario:
             query=wires.SimQuery(line, self.query, self.store),
             uploads=wires.SimUploads(line, self.selecting.uploads),
             runtime=SimRuntime(self.hub, process),
-            telemetry=wires.SimTelemetry(self.hub, self.watch.seen),
+            telemetry=wires.SimTelemetry(
+                self.hub, self.watch.seen, self.functions.unsettled[process]
+            ),
             operations={} if process.old else {"bump": BUMP},
             timing=self.timing,
             limits=self.limits,
@@ -275,6 +279,7 @@ class Scenario:
         with (
             patch.object(submitting, "INLINE_ID_BYTES", self.random.choice((40, 100, 100_000))),
             patch.object(lane_queue, "VISIBILITY_CAP", self.extras.hidden_at_most),
+            self.functions.deployed(),
         ):
             self.hub.run(lambda: self._over(end))
         if not self._broken():
@@ -310,6 +315,7 @@ class Scenario:
             self._sometime(self.people.fall_behind)
         for _ in range(self.random.choice((0, 1, 3, 10))):
             self._sometime(self.workers.stop_one)
+        self.functions.plan()
         self.people.plan()
         self.workers.no_recovery_until = self.hub.now + self.random.choice((0, 0, 30_000, 100_000))
 

@@ -6,11 +6,11 @@ keeps books of its own.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from handlers.jobs.words.messages import UnreadableMessage, read_pointer
 from handlers.jobs.words.states import EDGES, State
 from handlers.jobs.words.writes import Check, Equals, Key, Table
 
@@ -413,7 +413,11 @@ class Watch:
     def deleted(self, body: str, received: int) -> None:
         """Rule 5. What was decided from a state the job has left since is fine: leaving that state
         wrote whatever goes on with the job."""
-        id_ = json.loads(body)["job_id"]
+        try:
+            id_ = read_pointer(body).job_id
+        except UnreadableMessage:
+            self.seen["a foreign message deleted"] += 1
+            return
         job = self.jobs.get(id_)
         if job is None:
             self.wrong("5", f"message of unknown job {short(id_)} deleted")

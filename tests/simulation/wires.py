@@ -363,12 +363,18 @@ class SimPayloads(PayloadsPort):
 class SimTelemetry:
     """Only what is a finding: a rule that crashed."""
 
-    def __init__(self, hub: Hub, seen: dict[str, int]) -> None:
+    def __init__(self, hub: Hub, seen: dict[str, int], unsettled: set[str] | None = None) -> None:
+        """unsettled: gets the messages whose decision an entrypoint could not carry out."""
         self._hub = hub
         self._seen = seen
+        self._unsettled = set() if unsettled is None else unsettled
 
     def log(self, action: str, **fields: object) -> None:
         self._seen[action] = self._seen.get(action, 0) + 1
+        if action == "message_not_settled":
+            self._unsettled.add(str(fields["message_id"]))
+        if action == "message_crashed":
+            self._hub.crashes.append(f"{fields['message_id']}: {fields['error']!r}")
         if action == "handed_over":
             self._seen[f"handed over: {fields['why']}"] = 1
         if action == "attempt_crashed":

@@ -3,7 +3,7 @@ them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,12 +68,11 @@ class Workers:
         if not batch:
             return False
         process = self.here.process("fn")
-        deadline = self.here.hub.now + TIMING.function_timeout * 1000
-        worker = Worker(process.name, deadline=deadline + process.skew)
+        lasts = TIMING.function_timeout * 1000
         if len(batch) > 1:
             self.here.watch.seen["batch"] += 1
-        self._start(process, batch, worker, Lane.SMALL)
-        self.here.hub.after(deadline - self.here.hub.now, partial(self.kill, process, "time-out"))
+        self._start_function(process, batch, self.here.hub.now + lasts)
+        self.here.hub.after(lasts, partial(self.kill, process, "time-out"))
         return True
 
     def _hand_out(self, queue: MemoryLaneQueue) -> bool:
@@ -86,7 +85,7 @@ class Workers:
                 for delivery in filter(self._reaches, queue.receive(1, 0)):
                     name = f"{process.name}/{delivery.receipt}"
                     worker = Worker(name, stopping=lambda p=process: p.stopping)  # type: ignore[misc]
-                    self._start(process, [delivery], worker, Lane.BULK)
+                    self._start_job(process, delivery, worker)
                     return True
                 return False
         if self.here.faults.off and all(
@@ -131,28 +130,35 @@ class Workers:
         if len(self.bulk) < self.most and self.here.random.random() < 0.3:
             self.bulk.append(self.here.process("worker"))
 
-    def _start(
-        self, process: Process, batch: Sequence[Delivery], worker: Worker, lane: Lane
-    ) -> None:
-        for delivery in batch:
-            self.here.watch.received[delivery.receipt] = self.here.hub.now
-        self.running[process] = self.running.get(process, 0) + 1
+    def _start_function(self, process: Process, batch: Sequence[Delivery], deadline: int) -> None:
+        self._received(process, batch)
+
+        def work() -> None:
+            self.here.functions.serve(process, batch, deadline)
+            self._left(process)
+            self.here.hub.kill(process)
+            raise Killed
+
+        self.here.hub.start(process, "", work)
+
+    def _start_job(self, process: Process, delivery: Delivery, worker: Worker) -> None:
+        self._received(process, [delivery])
 
         def work() -> None:
             world = self.here.world_of(process)
-            for number, delivery in enumerate(batch):
-                self.here.hub.note("received", delivery)
-                name = worker.name if len(batch) == 1 else f"{worker.name}/{number}"
-                decision = on_message(world, delivery, replace(worker, name=name))
-                self.here.hub.note("decided", decision)
-                if _carry_out(world, lane, delivery, decision):
-                    self.here.watch.decided.add(delivery.receipt)
+            self.here.hub.note("received", delivery)
+            decision = on_message(world, delivery, worker)
+            self.here.hub.note("decided", decision)
+            if _carry_out(world, delivery, decision):
+                self.here.watch.decided.add(delivery.receipt)
             self._left(process)
-            if lane is Lane.SMALL:
-                self.here.hub.kill(process)
-                raise Killed
 
         self.here.hub.start(process, "", work)
+
+    def _received(self, process: Process, batch: Sequence[Delivery]) -> None:
+        for delivery in batch:
+            self.here.watch.received[delivery.receipt] = self.here.hub.now
+        self.running[process] = self.running.get(process, 0) + 1
 
     def _left(self, process: Process) -> None:
         self.running[process] -= 1
@@ -200,10 +206,10 @@ def _recover(world: World) -> None:
     Recovery(world).run()
 
 
-def _carry_out(world: World, lane: Lane, delivery: Delivery, decision: Decision) -> bool:
-    """What an entrypoint does with a decision; false when the queue did not take it."""
+def _carry_out(world: World, delivery: Delivery, decision: Decision) -> bool:
+    """What a bulk worker does with a decision; false when the queue did not take it."""
     try:
-        apply_decision(world.queues[lane], delivery, decision)
+        apply_decision(world.queues[Lane.BULK], delivery, decision)
     except FairlaneError:
         return False
     return True
