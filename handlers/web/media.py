@@ -6,9 +6,12 @@ import base64
 import re
 from email.message import Message
 from http import HTTPStatus
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 JSON_TYPE: Final = re.compile(r"application/([a-z0-9.!#$&^_-]+\+)?json", re.IGNORECASE)
 CHARSETS: Final = frozenset({"utf-8", "utf8", "us-ascii"})
@@ -16,16 +19,17 @@ GZIP: Final = b"\x1f"
 """How compressed data begins; no JSON text does."""
 
 
-def body_text(body: str, *, kind: str | None, coding: str | None, is_base64: bool) -> str:
+def body_text(headers: Mapping[str, str], body: str, *, is_base64: bool) -> str:
     """The body as text. Raises Problem: 415 for one that is said to be something else or is
     compressed, 400 for one that is not UTF-8. A body of no stated type is taken for JSON.
 
-    body, is_base64: of the proxy event. kind: its Content-Type. coding: its Content-Encoding.
+    headers: without regard to case, such as Powertools'. body, is_base64: of the proxy event.
     """
-    if coding and coding.strip().lower() != "identity":
+    coding = headers.get("Content-Encoding") or "identity"
+    if coding.strip().lower() != "identity":
         raise _compressed(f"the body has the Content-Encoding {coding[:50]}")
-    if body and kind:
-        _check_type(kind)
+    if body and (stated := headers.get("Content-Type")):
+        _check_type(stated)
     sent = _sent(body) if is_base64 else body.encode()
     if sent.startswith(GZIP):
         raise _compressed("the body is compressed")

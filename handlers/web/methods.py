@@ -12,10 +12,11 @@ from .routes import ROUTES
 PARAMETER: Final = re.compile(r"\{\w+\}")
 
 
-def no_route(path: str) -> Problem:
-    """405 with the methods of the path; 404 when it has none."""
+def no_route(method: str, path: str) -> Problem:
+    """405 with the methods of the path; 404 when it has none, or has this one but no id can have
+    the characters that stand in its place."""
     allowed = methods_of(path)
-    if not allowed:
+    if not allowed or method in allowed:
         return not_found("there is no such route")
     listed = ", ".join(allowed)
     return Problem(

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
+from aws_lambda_powertools.event_handler import Response
+
 from ..jobs.selection.request import BadRequest, TooLarge, Unprocessable
 from ..jobs.storage.transaction import Indeterminate
 from ..jobs.words.timing import SECOND
-from .responses import raw
 from .titles import TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..jobs.words.errors import Transient
-    from .responses import Response
 
 PROBLEM_JSON: Final = "application/problem+json"
 
@@ -38,7 +38,7 @@ class Problem(Exception):
     more: dict[str, object] | None = None
     headers: Mapping[str, str] | None = None
 
-    def response(self, request_id: str) -> Response:
+    def response(self, request_id: str) -> Response[str]:
         body: dict[str, object] = {
             "type": f"urn:fairlane:problem:{self.code}",
             "title": TITLES[self.status],
@@ -50,9 +50,12 @@ class Problem(Exception):
             "request_id": request_id,
         }
         headers = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
-        text = json.dumps(body, separators=(",", ":"))
-        said = {**headers, **(self.headers or {})}
-        return raw(self.status, text, request_id, said, kind=PROBLEM_JSON)
+        return Response(
+            status_code=self.status.value,
+            content_type=PROBLEM_JSON,
+            body=json.dumps(body, separators=(",", ":")),
+            headers={**headers, **(self.headers or {}), "X-Request-Id": request_id},
+        )
 
 
 def bad_request(field: str, detail: str) -> Problem:

@@ -27,8 +27,8 @@ print(started, gc.isenabled(), gc.get_freeze_count() > 10_000)
 
 RARELY_NEEDED = {
     "aws_lambda_powertools.utilities.parser": ["api", "small_lane", "recovery"],
-    "aws_lambda_powertools.utilities.data_classes": ["api", "small_lane", "recovery"],
-    "asyncio": ["api", "small_lane", "recovery"],
+    "aws_lambda_powertools.utilities.data_classes": ["small_lane", "recovery"],
+    "asyncio": ["small_lane", "recovery"],
     "boto3": ["api", "small_lane", "recovery"],
     "s3transfer": ["api", "small_lane", "recovery"],
     "sqlite3": ["api", "small_lane", "recovery"],
