@@ -8,13 +8,14 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+import boto3
+
 from .aws.clients import config, s3_config
 from .aws.job_store import DynamoStore
 from .aws.lane_queue import SqsLaneQueue
 from .aws.lazy import lazily
 from .aws.record_store import DynamoRecordStore
 from .aws.runtime import SystemRuntime
-from .aws.session import client, s3_client, session
 from .jobs.effects.sink_pause import pausing
 from .jobs.words.event import ADDRESS, EVENT_BUS
 from .jobs.words.job import Lane
@@ -74,11 +75,11 @@ def world(
 def make_world(
     settings: WorkSettings, telemetry: Telemetry, *, long_poll: bool = False, connections: int = 10
 ) -> World:
-    """Every port on AWS, with clients of the process's session."""
+    """Every port on AWS, with clients of boto3's default session."""
     runtime = SystemRuntime()
     schema = RecordSchema(tenant=settings.records_tenant_key, id=settings.records_id_key)
-    dynamodb: DynamoDBClient = client("dynamodb", config(connections=connections))
-    sqs: SQSClient = client("sqs", config(long_poll=long_poll, connections=connections))
+    dynamodb = boto3.client("dynamodb", config=config(connections=connections))
+    sqs = boto3.client("sqs", config=config(long_poll=long_poll, connections=connections))
     made = World(
         store=DynamoStore(
             dynamodb,
@@ -120,7 +121,7 @@ def _bulk_queue(
         return queue
     from .aws.wake import WakingQueue  # noqa: PLC0415  see sinks_of
 
-    ecs: ECSClient = lazily(lambda: client("ecs", config()))
+    ecs: ECSClient = lazily(lambda: boto3.client("ecs", config=config()))
     return WakingQueue(queue, ecs, service, runtime, telemetry)
 
 
@@ -150,7 +151,7 @@ def _listeners(settings: EffectSettings, runtime: Runtime) -> Mapping[str, Liste
 def _bus_listener(bus: str, runtime: Runtime) -> Listener:
     from .effects.listeners import BusListener  # noqa: PLC0415  see sinks_of
 
-    return BusListener(client("events", config(attempts=1)), bus, runtime)
+    return BusListener(boto3.client("events", config=config(attempts=1)), bus, runtime)
 
 
 def _address_listener(settings: EffectSettings, runtime: Runtime) -> Listener:
@@ -187,11 +188,11 @@ def _search_client(
 ) -> OpenSearch:
     from .effects.search_client import search_client  # noqa: PLC0415  see sinks_of
 
-    here = session()
+    session = boto3.Session()
     return search_client(
         url,
-        credentials=here.get_credentials() if url.startswith("https://") else None,
-        region=region or here.get_config_variable("region"),
+        credentials=session.get_credentials() if url.startswith("https://") else None,
+        region=region or session.region_name,
         connections=connections,
         serializer=serializer,
     )
@@ -248,26 +249,26 @@ def secret_reader(settings: EffectSettings) -> Callable[[], str]:
     from .effects.secret import from_parameter, from_secrets_manager  # noqa: PLC0415
 
     if arn := settings.webhook_secret_arn:
-        return partial(from_secrets_manager, client("secretsmanager", config()), arn)
+        return partial(from_secrets_manager, boto3.client("secretsmanager", config=config()), arn)
     if name := settings.webhook_secret_parameter:
-        return partial(from_parameter, client("ssm", config()), name)
+        return partial(from_parameter, boto3.client("ssm", config=config()), name)
     return lambda: settings.webhook_secret or ""
 
 
 def _event_bus(bus: str) -> Sink:
     from .effects.event_bus import EventBus  # noqa: PLC0415
 
-    return EventBus(client("events", config()), bus)
+    return EventBus(boto3.client("events", config=config()), bus)
 
 
 def _upload_store(bucket: str, max_bytes: int) -> UploadStore:
     from .aws.upload_store import S3UploadStore  # noqa: PLC0415  slow to import
 
-    return S3UploadStore(s3_client(s3_config()), bucket, max_bytes=max_bytes)
+    return S3UploadStore(boto3.client("s3", config=s3_config()), bucket, max_bytes=max_bytes)
 
 
 def _payload_store(bucket: str) -> PayloadStore:
     # S3's transfer code is slow to import, and most small jobs never need it.
     from .aws.payload_store import S3PayloadStore  # noqa: PLC0415
 
-    return S3PayloadStore(s3_client(s3_config()), bucket)
+    return S3PayloadStore(boto3.client("s3", config=s3_config()), bucket)

@@ -11,6 +11,7 @@ from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+import boto3
 from aws_lambda_powertools.utilities.idempotency import (
     DynamoDBPersistenceLayer,
     IdempotencyConfig,
@@ -24,7 +25,6 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
 )
 
 from ..aws.clients import config as client_config
-from ..aws.session import client
 from ..jobs.transitions.idempotency import REMEMBERED
 from ..jobs.words.errors import Transient
 from .problems import Problem
@@ -103,6 +103,6 @@ def run(
 
 @cache
 def _layer(table: str) -> DynamoDBPersistenceLayer:
-    # The layer's own client would read the service models once more.
-    dynamodb = client("dynamodb", client_config())
-    return DynamoDBPersistenceLayer(table_name=table, key_attr="id", boto3_client=dynamodb)
+    # A client of the default session: its own would read the service models once more.
+    client = boto3.client("dynamodb", config=client_config())
+    return DynamoDBPersistenceLayer(table_name=table, key_attr="id", boto3_client=client)
