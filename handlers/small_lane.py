@@ -6,6 +6,12 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from aws_lambda_powertools.utilities.batch import (
+    BatchProcessor,
+    EventType,
+    process_partial_response,
+)
+
 from . import cold_start
 from .bootstrap import world
 from .jobs.execution.decisions import KeepMessage, apply_decision
@@ -18,61 +24,56 @@ from .jobs.words.metrics import Metric
 from .jobs.words.ports import Delivery
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+    from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
     from aws_lambda_powertools.utilities.typing import LambdaContext
-
-    from .jobs.execution.decisions import Decision
 
 SERVICE = "small_lane"
 
 
-def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Run every message of the batch. Each has its own decision; none fails another.
+class Kept(Exception):
+    """The message has to come back: reported to the event source mapping as failed."""
 
-    Returns the messages that have to come back, as the event source mapping takes them
-    (``ReportBatchItemFailures``).
-    """
+
+def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+    """Run every message of the batch. Each has its own decision; none fails another."""
+
+    def run(record: SQSRecord) -> None:
+        _run(record, context)
+
     if cold_start.delayed_this_call():
         world(SERVICE).telemetry.count(Metric.COLD_START, lane=Lane.SMALL)
-    kept = [each["messageId"] for each in event["Records"] if _kept(each, context)]
-    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in kept]}
+    # A processor of its own for each call: it collects the failures of one batch.
+    processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
+    return process_partial_response(
+        event=event, record_handler=run, processor=processor, context=context
+    )
 
 
-def _kept(record: Mapping[str, Any], context: LambdaContext) -> bool:
-    """Runs one message. Whether it has to come back, also because its run crashed."""
-    telemetry = world(SERVICE).telemetry
-    try:
-        delivery = _delivery(record)
-        decision = _decision(delivery, context)
-        _apply(decision, delivery)
-        dwells().leave()
-    except Exception as error:  # noqa: BLE001  one message fails no other
-        telemetry.log("message_crashed", message_id=record.get("messageId"), error=error)
-        return True
-    return isinstance(decision, KeepMessage)
-
-
-def _decision(delivery: Delivery, context: LambdaContext) -> Decision:
+def _run(record: SQSRecord, context: LambdaContext) -> None:
     here = world(SERVICE)
+    delivery = _delivery(record)
     worker = Worker(
         # Not the request's id alone: it is Lambda's, which may use it twice.
         name=f"{context.aws_request_id}/{here.runtime.token()}",
         deadline=here.runtime.now() + context.get_remaining_time_in_millis(),
         started=dwells().started,
     )
-    return on_message(here, delivery, worker)
-
-
-def _apply(decision: Decision, delivery: Delivery) -> None:
-    """The mapping deletes with the handle it received; only the worker knows a newer one."""
-    if not isinstance(decision, KeepMessage) and decision.receipt in {None, delivery.receipt}:
-        return
-    here = world(SERVICE)
     try:
-        apply_decision(here.queues[Lane.SMALL], delivery, decision)
-    except (Transient, ReceiptExpired) as error:
-        here.telemetry.log("message_not_settled", message_id=delivery.message_id, why=str(error))
+        decision = on_message(here, delivery, worker)
+    except Exception as error:
+        # Powertools reports that it failed, but does not log why.
+        here.telemetry.log("message_crashed", message_id=delivery.message_id, error=error)
+        raise
+    if isinstance(decision, KeepMessage) or decision.receipt not in {None, delivery.receipt}:
+        # The mapping deletes with the handle it received; only the worker knows a newer one.
+        try:
+            apply_decision(here.queues[Lane.SMALL], delivery, decision)
+        except (Transient, ReceiptExpired) as error:
+            here.telemetry.log("message_not_settled", message_id=record.message_id, why=str(error))
+    dwells().leave()
+    if isinstance(decision, KeepMessage):
+        raise Kept(decision.why)
 
 
 @cache
@@ -80,13 +81,12 @@ def dwells() -> DwellReport:
     return DwellReport(world(SERVICE))
 
 
-def _delivery(record: Mapping[str, Any]) -> Delivery:
-    """record: one of an SQS event."""
-    attributes = record["attributes"]
+def _delivery(record: SQSRecord) -> Delivery:
+    attributes = record.raw_event["attributes"]
     return Delivery(
-        body=record["body"],
-        receipt=record["receiptHandle"],
-        message_id=record["messageId"],
+        body=record.body,
+        receipt=record.receipt_handle,
+        message_id=record.message_id,
         receive_count=int(attributes["ApproximateReceiveCount"]),
         sent_at=int(attributes["SentTimestamp"]),
         first_received_at=int(attributes["ApproximateFirstReceiveTimestamp"]),

@@ -27,8 +27,6 @@ print(started, gc.isenabled(), gc.get_freeze_count() > 10_000)
 
 RARELY_NEEDED = {
     "aws_lambda_powertools.utilities.parser": ["api", "small_lane", "recovery"],
-    "aws_lambda_powertools.utilities.data_classes": ["small_lane", "recovery"],
-    "asyncio": ["small_lane", "recovery"],
     "sqlite3": ["api", "small_lane", "recovery"],
     "opensearchpy": ["api", "small_lane", "recovery"],
     "handlers.jobs.words.filters": ["small_lane", "recovery"],
