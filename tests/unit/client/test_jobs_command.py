@@ -213,3 +213,19 @@ def test_fields_with_several_values_are_told_in_words() -> None:
     console.print(tables.one(view(progress={"percent": 9})))
     assert isinstance(console.file, StringIO)
     assert "percent 9" in console.file.getvalue()
+
+
+def test_what_a_job_was_asked_for_is_shown_as_json() -> None:
+    asked = {
+        "params": {"field": "colour", "value": None, "draft": True},
+        "query": {"all": [{"field": "größe", "op": "exists", "value": True}]},
+        "tolerated_failure_percent": 100,
+        "stop_when_hopeless": True,
+    }
+    console = Console(width=1000, file=StringIO())
+    console.print(tables.one(view(request=asked)))
+    assert isinstance(console.file, StringIO)
+    shown = console.file.getvalue()
+    assert 'params {"field": "colour", "value": null, "draft": true}' in shown
+    assert 'query {"all": [{"field": "größe", "op": "exists", "value": true}]}' in shown
+    assert "stop_when_hopeless true" in shown

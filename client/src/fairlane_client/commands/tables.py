@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -23,14 +24,22 @@ STYLES: Final[Mapping[str, str]] = {
 
 
 def _text(value: object) -> Text:
-    """A field's value, in words when it has several."""
+    """A field's value, in words when it has several; what stands deeper is JSON, as it is sent."""
     match value:
         case dict():
-            return Text(", ".join(f"{name} {each}" for name, each in value.items()))
+            return Text(", ".join(f"{name} {_plain(each)}" for name, each in value.items()))
         case list():
             return Text("; ".join(_text(each).plain for each in value))
         case _:
             return Text(str(value))
+
+
+def _plain(value: object) -> str:
+    match value:
+        case bool() | dict() | list():
+            return json.dumps(value, ensure_ascii=False)
+        case _:
+            return str(value)
 
 
 def one(job: JobView) -> Table:
