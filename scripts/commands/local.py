@@ -91,7 +91,9 @@ def deploy(*, name: Name = DEFAULT_NAME, settings: Settings = None) -> None:
         stack = LocalStack(name, settings=_read(settings), steps=steps)
         changed = stack.deploy()
     said = "the app is deployed" if changed else "the app has not changed"
-    print(f"{name}: {said}; {stack.state.wanted} bulk workers started again. {stack.api.url}")
+    workers = stack.state.wanted
+    again = f"{workers} bulk worker{'' if workers == 1 else 's'} started again"
+    print(f"{name}: {said}; {again}\n{stack.api.url}")
 
 
 @app.command()
@@ -104,6 +106,7 @@ def down(
     ] = False,
 ) -> None:
     """Stop the processes that ``up`` started and delete the stack's data."""
+    out = console()
     for each in names() if every else [name]:
         held = _held(each, logs=not keep)
         file = ROOT / f"{each}.records.jsonl"
@@ -111,9 +114,10 @@ def down(
         if not stopped and not held:
             print(f"{each}: was not up")
             continue
-        print(f"{each}: stopped {stopped} processes; deleted {held or 'what was left'}")
+        said = f"{each}: stopped {stopped} processes; deleted {held or 'what was left'}"
+        out.print(said, highlight=False, markup=False)
         if keep:
-            print(f"The records are in {file}: fairlane local up --records {file}")
+            print(f"The records are kept. Load them again:\nfairlane local up --records {file}")
 
 
 @app.command()
@@ -160,7 +164,8 @@ def _held(name: str, *, logs: bool) -> str:
         return ""
     counts = LocalStack(name).attach().holdings()
     held = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-    return f"{held}, the search index, the tokens' key" + (" and the logs" if logs else "")
+    rest = ", the tokens' key and the logs" if logs else " and the tokens' key"
+    return f"{held}, the search index{rest}"
 
 
 def _facts(state: State) -> dict[str, object]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import typer
 from pydantic import ValidationError
 from rich.table import Table
+from rich.text import Text
 
 from fairlane.checking import OperationsError, inspected
 from fairlane.testing import OperationBroken, Tried, try_operation
@@ -48,7 +49,7 @@ def list_(*, operations: Folder = None, as_json: AsJson = False) -> None:
         return
     table = Table("operation", "what it does", box=None)
     for each in found.values():
-        table.add_row(each.name, each.description.split("\n\n")[0].replace("\n", " "))
+        table.add_row(each.name, Text(_plain(each.description.split("\n\n")[0])))
     console().print(table)
 
 
@@ -56,7 +57,7 @@ def list_(*, operations: Folder = None, as_json: AsJson = False) -> None:
 def check(folder: Annotated[Path, typer.Argument(help=FOLDER_HELP)]) -> None:
     """Check a folder of operations as synthesis does. Exit status 1: it cannot be deployed."""
     for each in _own(folder):
-        print(f"{each.name}: {each.description.splitlines()[0]}")
+        print(f"{each.name}: {_plain(each.description.splitlines()[0])}")
 
 
 @app.command("try")
@@ -108,6 +109,11 @@ def try_(
     else:
         _print(tried)
     raise typer.Exit(1 if any(isinstance(each.outcome, Fail) for each in tried) else 0)
+
+
+def _plain(docstring: str) -> str:
+    """One paragraph as a terminal shows it: on one line, without the markup of docstrings."""
+    return docstring.replace("\n", " ").replace("``", "`")
 
 
 def _known(folder: Path | None) -> dict[str, Operation]:

@@ -42,6 +42,13 @@ def test_the_list_has_fairlanes_operations_and_those_of_a_folder() -> None:
     assert "set_fields" in listed
 
 
+@pytest.mark.parametrize("words", [("list", "--operations", OWN), ("check", OWN)])
+def test_a_person_sees_no_markup_of_docstrings(words: tuple[str, ...]) -> None:
+    shown = run(*words)
+    assert '`{"percent": 2.5}`' in shown
+    assert "``" not in shown
+
+
 def test_the_list_as_json_has_the_parameters() -> None:
     [found] = [
         each
