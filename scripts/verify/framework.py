@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -18,6 +18,8 @@ from scripts.local.settings import Chosen
 from scripts.local.stack import LocalStack
 from scripts.local.state import ROOT
 from scripts.local.steps import Steps
+
+Measured = TypeVar("Measured")
 
 
 class Expectation(BaseModel):
@@ -67,6 +69,7 @@ class Bench:
         self.steps = steps
         self.dwells: dict[str, Dwell] = {}
         """What a scenario's run measured, by its name, for its control to compare with."""
+        self._measured: dict[str, object] = {}
         self._root = root
         self._shared: dict[str, LocalStack] = {}
         self._open = ExitStack()
@@ -103,6 +106,13 @@ class Bench:
         )
         with own.taken_down(stack, steps=self.steps):
             yield stack
+
+    def once(self, name: str, measure: Callable[[], Measured]) -> Measured:
+        """What ``measure`` returned when that name was first asked for: a run and its control judge
+        the same rounds where both ways are measured in turns."""
+        if name not in self._measured:
+            self._measured[name] = measure()
+        return cast("Measured", self._measured[name])
 
     def shared(self, name: str, *, settings: Chosen, workers: int = 0) -> LocalStack:
         """A stack that several parts use one after another, without records; the first to ask

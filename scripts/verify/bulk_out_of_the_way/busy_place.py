@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from secrets import token_hex
 from typing import Final
 
-from fairlane_client import NewJob
 from handlers.jobs.words.states import State
-from scripts.local.settings import Chosen
+from scripts.load.ledger import JobRow
 from scripts.verify.framework import Bench, Expectation, Seen
 from scripts.verify.outside import Receiver, Reply, serving
 from scripts.verify.slow_place import SECRET
 
-from .town import Town
+from .town import ADD_SLOWLY, Town, town
 
 USERS: Final = ("one", "two")
 OTHER: Final = "three"
-RECORDS: Final = 6000
-"""Of a job that the place has to hear of: it works for many seconds."""
+RECOVERY: Final = "RecoveryFunction"
+"""Part of the name of the function that sends what workers leave."""
+RECORDS: Final = 3000
+"""Of a job that the place has to hear of. Its operation is slow: it works for longer than the place
+is busy."""
 OTHERS: Final = 2000
 BUSY_S: Final = 20
 ASKED_S: Final = 8
@@ -49,6 +51,11 @@ class BusyPlace(Receiver):
     """Seconds after the first request."""
     _counting: threading.Lock = field(default_factory=threading.Lock)
 
+    @property
+    def over(self) -> bool:
+        """It refuses nothing any more."""
+        return self.since is not None and time.monotonic() - self.since >= BUSY_S
+
     def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
         with self._counting:
             now = time.monotonic()
@@ -63,20 +70,31 @@ class BusyPlace(Receiver):
 
 def run(bench: Bench) -> Iterator[Seen]:
     place = BusyPlace(retry_after=ASKED_S)
-    ended, other = _worked(bench, "busy-place", place)
+    with _working(bench, "busy-place", place) as (here, told):
+        others = here.load(OTHER, OTHERS)
+        without = here.submit(OTHER, others, operation="reindex", params={})
+        [other] = here.ended([without])
+        rows = _ended(here, told)
     yield left_alone(place)
     yield Expectation.equal(
         "part 5: a job without that place, while the place was busy",
         expected=f"{State.SUCCEEDED.value}, all {OTHERS} records",
-        saw=other,
+        saw=f"{other.state.value}, all {other.succeeded} records",
     )
-    yield ended
+    yield Expectation.equal(
+        "part 5: the jobs that the place has to hear of, in the end",
+        expected=[State.SUCCEEDED.value] * len(USERS),
+        saw=[each.state.value for each in rows],
+    )
 
 
 def control(bench: Bench) -> Iterator[Seen]:
     """The place says 429, but not for how long: each job goes on asking."""
     place = BusyPlace()
-    _worked(bench, "busy-unasked", place)
+    with _working(bench, "busy-unasked", place) as (here, told):
+        here.until("the place is busy", told, lambda _: place.over)
+        here.cancel()
+        _ended(here, told)
     yield left_alone(place).contrary()
 
 
@@ -91,39 +109,39 @@ def left_alone(place: BusyPlace) -> Expectation:
     )
 
 
-def _worked(bench: Bench, name: str, place: BusyPlace) -> tuple[Expectation, str]:
-    """Run the jobs; returns what to say of those with the place, and how the other one ended."""
-    with (
-        serving(place),
-        bench.stack(name, settings=_settings(place), workers=WORKERS, records=False) as stack,
-    ):
-        town = Town(stack)
-        ids = {tenant: town.load(tenant, RECORDS) for tenant in USERS}
-        others = town.load(OTHER, OTHERS)
-        told = [town.submit(tenant, ids[tenant]) for tenant in USERS]
-        town.until("the place refuses", lambda _: bool(place.refused))
-        other = town.client(OTHER).submit(
-            NewJob(operation="reindex", subject=token_hex(8), ids=others)
-        )
-        [row] = town.ended([other.id])
-        others_end = f"{row.state.value}, all {row.succeeded} records"
-        rows = town.ended(told)
-    ended = Expectation.equal(
-        "part 5: the jobs that the place has to hear of, in the end",
-        expected=[State.SUCCEEDED.value] * len(USERS),
-        saw=[each.state.value for each in rows],
-    )
-    return ended, others_end
+def _ended(here: Town, told: list[str]) -> list[JobRow]:
+    """The jobs once they have ended. What is left to send then is recovery's, which would come once
+    a minute."""
+
+    def ended(rows: Sequence[JobRow]) -> bool:
+        if settling := any(row.state is State.SETTLING for row in rows):
+            here.call(RECOVERY)
+        return not settling and all(row.state.terminal for row in rows)
+
+    return here.until("jobs end", told, ended)
 
 
-def _settings(place: BusyPlace) -> Chosen:
+@contextmanager
+def _working(bench: Bench, part: str, place: BusyPlace) -> Iterator[tuple[Town, list[str]]]:
+    """Workers and recovery tell the place of the jobs with these ids, and it refuses."""
+    here = town(bench, part)
+    with serving(place):
+        settings = _settings(place)
+        with here.told(RECOVERY, settings), here.working(settings, WORKERS):
+            ids = {tenant: here.load(tenant, RECORDS) for tenant in USERS}
+            told = [here.submit(tenant, ids[tenant], **ADD_SLOWLY) for tenant in USERS]
+            here.until("the place refuses", told, lambda _: bool(place.refused))
+            yield here, told
+
+
+def _settings(place: BusyPlace) -> dict[str, object]:
     return {
-        "bulk_lane": {"slots": 1},
-        "limits": {"chunk_size": CHUNK},
-        "timing": {"effect_grace": 2, "effect_retry_base": 0.5, "effect_retry_cap": 2},
-        "effects": {
-            "webhook_url": f"{place.url}/told",
-            "webhook_secret": SECRET,
-            "webhook_loopback": True,
-        },
+        "bulk_slots": 1,
+        "limits_chunk_size": CHUNK,
+        "timing_effect_grace": 2,
+        "timing_effect_retry_base": 0.5,
+        "timing_effect_retry_cap": 2,
+        "effects_webhook_url": f"{place.url}/told",
+        "effects_webhook_secret": SECRET,
+        "effects_webhook_loopback": True,
     }

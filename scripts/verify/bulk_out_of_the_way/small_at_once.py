@@ -13,10 +13,9 @@ from typing import Final
 from fairlane_client import NewUpload
 from handlers.jobs.words.job import Lane
 from scripts.load.ledger import JobRow
-from scripts.local.settings import Chosen
 from scripts.verify.framework import Bench, Expectation, Seen
 
-from .town import Town
+from .town import Town, town
 
 BULK: Final = "crowd"
 SMALL: Final = "few"
@@ -26,42 +25,37 @@ EACH: Final = 1500
 """Records of one of them: seconds of work."""
 BY_QUERY: Final = 3
 BY_FILE: Final = 5
-
-
-def settings(look_calls: int) -> Chosen:
-    return {
-        "bulk_lane": {"slots": 1},
-        "limits": {"tenant_slots_bulk": LINE + 2, "look_calls": look_calls},
-    }
+API: Final = "ApiFunction"
+"""Part of the name of the function that looks."""
 
 
 def run(bench: Bench) -> Iterator[Seen]:
-    with bench.stack("small-at-once", settings=settings(3), records=False) as stack:
-        yield from claims(_measure(Town(stack)))
+    yield from claims(_measure(town(bench, "small-at-once")))
 
 
 def control(bench: Bench) -> Iterator[Seen]:
     """The same without a look: what is named by a query or a file is bulk."""
-    with bench.stack("small-looked-not", settings=settings(0), records=False) as stack:
-        yield from (each.contrary() for each in claims(_measure(Town(stack))))
+    here = town(bench, "looked-not")
+    with here.told(API, {"limits_look_calls": 0}):
+        seen = _measure(here)
+    yield from (each.contrary() for each in claims(seen))
 
 
-def _measure(town: Town) -> dict[str, list[JobRow]]:
-    ids = town.load(BULK, EACH)
-    town.load(SMALL, BY_QUERY, kind="wanted")
-    line = [town.submit(BULK, ids) for _ in range(LINE)]
-    town.running(line, 1)
-    client = town.client(SMALL)
-    where = {"all": [{"field": "kind", "op": "eq", "value": "wanted"}]}
-    asked = [town.submit(SMALL, query=where)]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "ids.csv"
-        path.write_text("id\n" + "".join(f"{id_}\n" for id_ in ids[:BY_FILE]), encoding="utf-8")
-        upload = client.upload(path, NewUpload(format="csv", column="id"))
-    asked.append(town.submit(SMALL, upload_id=upload))
-    town.ended(asked)
-    town.ended(line)
-    return {"asked": town.rows(asked), "line": town.rows(line)}
+def _measure(here: Town) -> dict[str, list[JobRow]]:
+    ids = here.load(BULK, EACH)
+    here.load(SMALL, BY_QUERY, kind="wanted")
+    with here.working({"bulk_slots": 1}):
+        line = [here.submit(BULK, ids) for _ in range(LINE)]
+        here.running(line, 1)
+        where = {"all": [{"field": "kind", "op": "eq", "value": "wanted"}]}
+        asked = [here.submit(SMALL, query=where)]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "ids.csv"
+            path.write_text("id\n" + "".join(f"{id_}\n" for id_ in ids[:BY_FILE]), encoding="utf-8")
+            upload = here.client(SMALL).upload(path, NewUpload(format="csv", column="id"))
+        asked.append(here.submit(SMALL, upload_id=upload))
+        ended = here.ended([*asked, *line])
+    return {"asked": ended[: len(asked)], "line": ended[len(asked) :]}
 
 
 def claims(seen: dict[str, list[JobRow]]) -> Iterator[Expectation]:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.states import State
 from scripts.load.ledger import JobRow
 from scripts.load.measures import Dwell
+from scripts.local.steps import Steps
 from scripts.verify.bulk_out_of_the_way import (
     PARTS,
     busy_place,
     paced,
     rates,
     slices,
+    slow_bulk,
     small_at_once,
+    town,
 )
+from scripts.verify.bulk_out_of_the_way.load_of import DatabaseLoad, busy_s
+from scripts.verify.framework import Bench, Expectation
 
 
 def row(id_: str, lane: Lane, started_at: int) -> JobRow:
@@ -97,6 +104,22 @@ def test_each_part_has_a_control() -> None:
     assert all(callable(part.run) and callable(part.control) for part in PARTS)
 
 
+def dwell(p50: int, p95: int) -> Dwell:
+    return Dwell(p50=p50, p95=p95, max=p95)
+
+
+ROUND = paced.Round(
+    idle=dwell(20, 30),
+    governed=paced.Stretch(dwell(50, 140), rate=40, worked=0.9, database=0.6),
+    free=paced.Stretch(dwell(130, 300), rate=100, worked=0.9, database=0.9),
+)
+"""One in which everything holds."""
+
+
+def governed(p50: int, p95: int) -> paced.Round:
+    return replace(ROUND, governed=replace(ROUND.governed, dwell=dwell(p50, p95)))
+
+
 @pytest.mark.parametrize(
     ("p50", "p95", "ok"),
     [(60, 150, [True, True]), (61, 150, [False, True]), (60, 151, [True, False])],
@@ -104,11 +127,141 @@ def test_each_part_has_a_control() -> None:
 def test_a_wait_beside_bulk_work_is_held_against_idle_lanes(
     p50: int, p95: int, ok: list[bool]
 ) -> None:
-    idle, loaded = Dwell(p50=20, p95=30, max=30), Dwell(p50=p50, p95=p95, max=p95)
-    seen = paced.Measured(idle, loaded, 1, 1)
-    assert [each.ok for each in paced.beside_bulk(seen)] == ok
+    assert [each.ok for each in paced.beside_bulk([governed(p50, p95)])] == ok
 
 
-@pytest.mark.parametrize(("governed", "ok"), [(97, True), (96.9, False), (0, False)])
-def test_a_share_of_the_throughput_is_kept(governed: float, ok: bool) -> None:  # noqa: FBT001
-    assert paced.kept("of a kind", governed, 100, 0.97).ok is ok
+def test_one_round_that_the_machine_spoilt_decides_nothing() -> None:
+    spoilt = governed(900, 900)
+    assert all(each.ok for each in paced.beside_bulk([ROUND, spoilt, ROUND]))
+    assert not any(each.ok for each in paced.beside_bulk([spoilt, ROUND, spoilt]))
+
+
+@pytest.mark.parametrize(("p50", "ok"), [(100, True), (99, False)])
+def test_without_a_governor_small_jobs_wait_twice_as_long(p50: int, ok: bool) -> None:  # noqa: FBT001
+    free = replace(ROUND, free=replace(ROUND.free, dwell=dwell(p50, 300)))
+    assert paced.less([free]).ok is ok
+
+
+@pytest.mark.parametrize(("rate", "ok"), [(5, True), (4.9, False)])
+def test_bulk_work_beside_small_jobs_goes_on(rate: float, ok: bool) -> None:  # noqa: FBT001
+    slow = replace(ROUND, governed=replace(ROUND.governed, rate=rate))
+    assert paced.kept([slow]).ok is ok
+
+
+@pytest.mark.parametrize(
+    "idle_work",
+    [
+        replace(ROUND, governed=replace(ROUND.governed, worked=0.5)),
+        replace(ROUND, free=replace(ROUND.free, worked=0.5)),
+        replace(ROUND, free=replace(ROUND.free, database=0.5)),
+    ],
+)
+def test_a_round_without_its_premise_does_not_count(idle_work: paced.Round) -> None:
+    assert ROUND.shows
+    assert not idle_work.shows
+    assert paced.enough([ROUND] * paced.ROUNDS).ok
+    assert not paced.enough([*[ROUND] * (paced.ROUNDS - 1), idle_work]).ok
+
+
+def test_where_nobody_knows_how_busy_the_database_is_the_slots_decide() -> None:
+    assert replace(ROUND, free=replace(ROUND.free, database=None)).shows
+
+
+def test_work_is_counted_between_two_looks() -> None:
+    before = [row(name, Lane.BULK, 0) for name in ("one", "two")]
+    after = [
+        before[0].model_copy(update={"position": 13, "worked_ms": 400}),
+        before[1].model_copy(update={"position": 23, "worked_ms": 600}),
+    ]
+    assert paced.done_between(before, after) == (30, 1000)
+
+
+@pytest.mark.parametrize(("rate", "ok"), [(97, True), (96.9, False), (0, False)])
+def test_slow_bulk_work_keeps_its_throughput(rate: float, ok: bool) -> None:  # noqa: FBT001
+    windows = [
+        slow_bulk.Window(rate, 100, quiet=True, database=0.2),
+        slow_bulk.Window(rate, 100, quiet=True, database=0.2),
+    ]
+    assert slow_bulk.kept(windows).ok is ok
+
+
+@pytest.mark.parametrize(
+    ("quiet", "database", "shows"),
+    [(True, 0.5, True), (True, 0.51, False), (False, 0.1, False), (True, None, True)],
+)
+def test_a_window_counts_where_the_database_has_time(
+    quiet: bool,  # noqa: FBT001
+    database: float | None,
+    shows: bool,  # noqa: FBT001
+) -> None:
+    assert slow_bulk.Window(97, 100, quiet=quiet, database=database).shows is shows
+
+
+def test_each_worker_has_its_own_jobs() -> None:
+    before = [
+        row(name, Lane.BULK, 0).model_copy(update={"worker": worker})
+        for name, worker in (("one", "host/1/0/x"), ("two", "host/2/0/y"), ("new", None))
+    ]
+    changes: list[dict[str, object]] = [
+        {"position": 13, "worked_ms": 100},
+        {"position": 23, "worked_ms": 400},
+        {"position": 8, "worked_ms": 100, "worker": "host/2/1/z"},
+    ]
+    after = [row.model_copy(update=change) for row, change in zip(before, changes, strict=True)]
+    assert slow_bulk.done_by(1, before, after).rate == 100
+    assert slow_bulk.done_by(2, before, after).rate == 50
+    moved = [after[0].model_copy(update={"worker": "host/2/0/y"}), *after[1:]]
+    assert slow_bulk.done_by(1, before, moved).rate == 0
+    assert slow_bulk.done_by(2, before, moved).rate == 50
+
+
+def test_variables_are_those_that_workers_read() -> None:
+    assert town.variables({"pace_on": False, "limits_chunk_size": 5}) == {
+        "FAIRLANE_PACE_ON": "False",
+        "FAIRLANE_LIMITS_CHUNK_SIZE": "5",
+    }
+
+
+def test_of_a_process_that_does_not_exist_nothing_is_known() -> None:
+    assert busy_s(0) is None
+    assert DatabaseLoad(pid=0, began=0, busy=None).share() is None
+
+
+def a_bench(name: str, measured: object) -> Bench:
+    bench = Bench(Steps(quiet=True))
+    bench.once(name, lambda: measured)
+    return bench
+
+
+@pytest.mark.parametrize(("p50", "ok"), [(61, True), (60, False)])
+def test_the_control_of_part_1_shows_the_harm(p50: int, ok: bool) -> None:  # noqa: FBT001
+    rounds = [replace(ROUND, free=replace(ROUND.free, dwell=dwell(p50, 300)))] * paced.ROUNDS
+    seen = list(paced.control(a_bench("paced", rounds)))
+    assert all(each.ok for each in seen if isinstance(each, Expectation)) is ok
+
+
+def test_without_rounds_that_show_something_part_1_does_not_hold() -> None:
+    idle_work = replace(ROUND, free=replace(ROUND.free, worked=0.1))
+    [only] = paced.control(a_bench("paced", [idle_work] * paced.MOST_ROUNDS))
+    assert isinstance(only, Expectation)
+    assert not only.ok
+
+
+def test_without_quiet_windows_slow_bulk_work_shows_nothing() -> None:
+    windows = [slow_bulk.Window(100, 100, quiet=False, database=0.2)] * slow_bulk.MOST_WINDOWS
+    seen = slow_bulk.run(a_bench("slow bulk", windows))
+    assert [each.ok for each in seen if isinstance(each, Expectation)] == [False]
+
+
+@pytest.mark.parametrize(("free", "ok"), [(200, True), (105, False), (0, False)])
+def test_the_control_of_part_4_has_no_limit(free: float, ok: bool) -> None:  # noqa: FBT001
+    both = {rates.LIMITED: free, rates.OTHER: 50.0}
+    seen = rates.Rates(both, 100, {rates.LIMITED: 100, rates.OTHER: 50.0})
+    [claim] = rates.control(a_bench("rates", seen))
+    assert isinstance(claim, Expectation)
+    assert claim.ok is ok
+
+
+def test_a_run_and_its_control_judge_the_same_rounds() -> None:
+    bench = a_bench("paced", [ROUND])
+    assert bench.once("paced", list) == [ROUND]
