@@ -19,7 +19,7 @@ from infra.storage import Storage
 
 # isort: split
 # infra comes first: it names the Node that runs the CDK's engine.
-from aws_cdk import Stack
+from aws_cdk import Stack, Token
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_dynamodb as dynamodb
@@ -40,6 +40,7 @@ __all__ = [
     "OperationsError",
     "OwnNetwork",
     "RecordsSettings",
+    "settings_of",
 ]
 
 DETAIL_TYPES: Final = (DETAIL_TYPE, *map(job_detail_type, EventType))
@@ -51,6 +52,18 @@ CALLERS: Final = ("auth", "principals", "demo_tenant")
 class FairlaneState(Storage):
     """A deployment's tables and bucket in a stack of their own, for a ``FairlaneJobs`` in another
     one, which can be deleted and made again without them."""
+
+    def __init__(self, scope: Construct, id_: str, *, settings: DeploySettings) -> None:
+        """settings: ``state_stack`` is true in them. Raises ValueError where it is not: the jobs
+        would not ask for this state, and have tables of their own beside it."""
+        if not settings.state_stack:
+            raise ValueError(
+                "FairlaneState and state_stack = false: set state_stack to true, or leave out the "
+                "FairlaneState, and FairlaneJobs makes the tables in its own stack"
+            )
+        super().__init__(scope, id_, settings=settings)
+        self.jobs: FairlaneJobs | None = None
+        """The deployment that works with it, once there is one."""
 
 
 class FairlaneJobs(Deployment):
@@ -76,8 +89,9 @@ class FairlaneJobs(Deployment):
         team's records, or its name and keys; one is made when left out. vpc: the network of the
         workers. auth: the issuer of the callers' tokens. more: any other of ``DeploySettings``.
 
-        The CDK context ``fairlane`` goes over what is named here. Raises pydantic.ValidationError,
-        which names the setting, OperationsError, and ValueError for a second one in a stack.
+        The CDK context ``fairlane`` goes over what is named here by name; ``settings_of`` does it
+        for ``settings``. Raises pydantic.ValidationError, which names the setting, OperationsError,
+        and ValueError for a second one in a stack or with a state.
         """
         if state is not None:
             _check_named_once(state, settings, operations, records, vpc, auth, more or None)
@@ -92,8 +106,12 @@ class FairlaneJobs(Deployment):
                 "state_stack = true and FairlaneJobs has no state: make a FairlaneState in a stack "
                 "of its own, and name it"
             )
+        if state is not None:
+            _check_place(state, scope)
         super().__init__(scope, id_, settings=settings, state=state)
         self.settings: Final = settings
+        if state is not None:
+            state.jobs = self
 
     @property
     def url(self) -> str:
@@ -194,7 +212,8 @@ def _grant_lease(jobs: FairlaneJobs, grantee: iam.IGrantable) -> iam.Grant:
 
 
 def settings_of(scope: Construct, chosen: Mapping[str, Any]) -> DeploySettings:
-    """The settings that are chosen, with those of the context over them."""
+    """The settings that are chosen, by name, with those of the CDK context over them. scope: the
+    stack of the jobs. Raises pydantic.ValidationError, which names the setting."""
     context = scope.node.try_get_context(CONTEXT_KEY) or {}
     above: dict[str, Any] = json.loads(context) if isinstance(context, str) else dict(context)
     below = {"stack_name": Stack.of(scope).stack_name, **_plain(chosen)}
@@ -231,6 +250,26 @@ def _check_named_once(
     if any(each is not None for each in named) or settings not in (None, state.settings):
         raise ValueError(
             "a FairlaneJobs with a state has the settings of that state: name them there alone"
+        )
+
+
+def _check_place(state: FairlaneState, scope: Construct) -> None:
+    """One deployment works with a state, from another stack, under the names of its own."""
+    stack, named = Stack.of(scope), state.settings.stack_name
+    if Stack.of(state) is stack:
+        raise ValueError(
+            f"FairlaneState and FairlaneJobs are both in the stack {stack.stack_name}: make the "
+            "FairlaneState in a stack of its own"
+        )
+    if state.jobs is not None:
+        raise ValueError(
+            f"the FairlaneState {state.node.path} has the FairlaneJobs {state.jobs.node.path} "
+            "already: two deployments would send messages of the same jobs to different queues"
+        )
+    if not Token.is_unresolved(stack.stack_name) and stack.stack_name != named:
+        raise ValueError(
+            f"stack_name = {named} and the FairlaneJobs is in the stack {stack.stack_name}: "
+            "metrics and the web ACL's log would have the name of another deployment"
         )
 
 

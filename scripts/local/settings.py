@@ -14,6 +14,7 @@ Chosen: TypeAlias = Mapping[str, Any]
 LOCAL: Final[Chosen] = {
     "local": True,
     "removal": "destroy",
+    "state_stack": False,  # whatever an app of a team chooses
     # Short, so that a dead worker's job goes on within a minute; the relations are checked like
     # anybody's.
     "timing": {

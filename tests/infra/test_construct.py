@@ -157,7 +157,7 @@ def test_roles_are_granted_nothing_where_callers_have_tokens() -> None:
 
 def test_the_app_of_the_page_is_synthesised(tmp_path: Path) -> None:
     """docs/construct.md; as the CDK's command does it, without the wheels of the layer."""
-    [source] = blocks(PAGES["docs/construct.md"].read_text(encoding="utf-8"), "python")
+    source, _ = blocks(PAGES["docs/construct.md"].read_text(encoding="utf-8"), "python")
     env = {
         **os.environ,
         "OPERATIONS": str(OWN_OPERATIONS),

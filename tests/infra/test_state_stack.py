@@ -15,11 +15,14 @@ from typing import Any, Final
 
 import pytest
 
-from fairlane.cdk import AuthSettings, FairlaneJobs, FairlaneState
+from fairlane.cdk import AuthSettings, FairlaneJobs, FairlaneState, settings_of
+from scripts.local.settings import settings_anywhere
+from tests.support.pages import PAGES, blocks
 
 from .grants import ROLES, listed, statements
 from .rules import report
-from .synthesis import AUTH, CDK_JSON, JOINED, ROOT, Synthesised, context_of, settings_of
+from .synthesis import AUTH, CDK_JSON, JOINED, ROOT, TOPIC, Synthesised, context_of
+from .synthesis import settings_of as chosen_settings
 
 # isort: split
 # fairlane comes first: it names the Node that runs the CDK's engine.
@@ -169,17 +172,17 @@ def test_no_finding_is_open(split: Split) -> None:
 # --- in a team's own app ------------------------------------------------------------------------
 
 
-def stacks() -> tuple[cdk.Stack, cdk.Stack]:
-    app = cdk.App(context={**CDK_JSON, "aws:cdk:bundling-stacks": []})
+def stacks(**context: object) -> tuple[cdk.Stack, cdk.Stack]:
+    app = cdk.App(context={**CDK_JSON, "aws:cdk:bundling-stacks": [], "fairlane": context})
     return cdk.Stack(app, "ShopState"), cdk.Stack(app, "Shop")
 
 
 def test_settings_are_those_of_the_state() -> None:
     below, above = stacks()
-    settings = settings_of(state_stack=True, stack_name="Shop")
+    settings = chosen_settings(state_stack=True, stack_name="Shop")
     state = FairlaneState(below, "State", settings=settings)
     auth = AuthSettings.model_validate(AUTH)
-    for twice in ({"auth": auth}, {"due_shards": 8}, {"settings": settings_of()}):
+    for twice in ({"auth": auth}, {"due_shards": 8}, {"settings": chosen_settings()}):
         with pytest.raises(ValueError, match="has the settings of that state"):
             FairlaneJobs(above, "Jobs", state=state, **twice)
     jobs = FairlaneJobs(above, "Jobs", state=state)
@@ -191,4 +194,65 @@ def test_settings_are_those_of_the_state() -> None:
 def test_a_stack_for_state_needs_a_state() -> None:
     _, above = stacks()
     with pytest.raises(ValueError, match="state_stack = true and FairlaneJobs has no state"):
-        FairlaneJobs(above, "Jobs", settings=settings_of(state_stack=True))
+        FairlaneJobs(above, "Jobs", settings=chosen_settings(state_stack=True))
+
+
+SHOP: Final = {"state_stack": True, "auth": AUTH, "alarm_topic_arn": TOPIC}
+
+
+def test_the_context_goes_over_the_settings_of_both() -> None:
+    below, above = stacks(log_level="DEBUG")
+    settings = settings_of(above, SHOP)
+    state = FairlaneState(below, "State", settings=settings)
+    jobs = FairlaneJobs(above, "Jobs", settings=settings, state=state)
+    assert (jobs.settings.stack_name, jobs.settings.log_level) == ("Shop", "DEBUG")
+
+
+def test_a_state_that_no_settings_ask_for_is_refused() -> None:
+    """The jobs would make tables of their own, and work with those."""
+    below, _ = stacks()
+    with pytest.raises(ValueError, match="FairlaneState and state_stack = false"):
+        FairlaneState(below, "State", settings=chosen_settings(stack_name="Shop"))
+
+
+def test_a_state_has_one_deployment() -> None:
+    below, above = stacks()
+    state = FairlaneState(below, "State", settings=settings_of(above, SHOP))
+    FairlaneJobs(above, "Jobs", state=state)
+    another = cdk.Stack(cdk.App(), "Another", stack_name="Shop")
+    with pytest.raises(ValueError, match="ShopState/State has the FairlaneJobs Shop/Jobs already"):
+        FairlaneJobs(another, "Jobs", state=state)
+
+
+def test_a_state_in_the_stack_of_its_jobs_is_refused() -> None:
+    _, above = stacks()
+    state = FairlaneState(above, "State", settings=settings_of(above, SHOP))
+    with pytest.raises(ValueError, match="are both in the stack Shop"):
+        FairlaneJobs(above, "Jobs", state=state)
+
+
+def test_the_stack_of_the_jobs_has_the_name_that_the_settings_say() -> None:
+    below, above = stacks()
+    state = FairlaneState(below, "State", settings=chosen_settings(state_stack=True))
+    with pytest.raises(ValueError, match=r"stack_name = Fairlane and .* is in the stack Shop"):
+        FairlaneJobs(above, "Jobs", state=state)
+
+
+@pytest.mark.parametrize(
+    ("context", "made"),
+    [({}, {"Shop", "ShopState"}), ({"fairlane": json.dumps(settings_anywhere())}, {"Shop"})],
+    ids=["deployed", "local"],
+)
+def test_the_divided_app_of_the_page_is_one_stack_on_a_local_aws(
+    tmp_path: Path, context: dict[str, str], made: set[str]
+) -> None:
+    """docs/construct.md; the context is what ``fairlane local up`` gives an app of a team."""
+    _, source = blocks(PAGES["docs/construct.md"].read_text(encoding="utf-8"), "python")
+    (tmp_path / "app.py").write_text(source, encoding="utf-8")
+    out = tmp_path / "cdk.out"
+    chosen = json.dumps({**CDK_JSON, "aws:cdk:bundling-stacks": [], "fairlane": None, **context})
+    path = os.pathsep.join([str(ROOT), str(ROOT / "client" / "src")])
+    env = {**os.environ, "CDK_OUTDIR": str(out), "CDK_CONTEXT_JSON": chosen, "PYTHONPATH": path}
+    subprocess.run([sys.executable, "app.py"], cwd=tmp_path, env=env, check=True)
+    found = {each.name.partition(".")[0] for each in out.glob("*.template.json")}
+    assert found == made

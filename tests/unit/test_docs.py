@@ -186,14 +186,15 @@ def test_the_comparison_has_a_source_for_each() -> None:
 
 def test_the_props_of_the_page_are_those_of_the_construct() -> None:
     page = (ROOT / "docs" / "construct.md").read_text(encoding="utf-8")
-    [source] = blocks(page, "python")
-    [call] = [
+    calls = [
         node
+        for source in blocks(page, "python")
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "FairlaneJobs"
     ]
+    assert len(calls) == 2
     rows = re.findall(r"^\| `(\w+)`", page, re.MULTILINE)
-    named = {*(each.arg for each in call.keywords), *rows}
+    named = {*(each.arg for call in calls for each in call.keywords), *rows}
     assert named - {"settings", "state"} <= DeploySettings.model_fields.keys()
 
 
