@@ -87,3 +87,7 @@ def test_c81_what_is_meant_to_happen_does() -> None:
         if not wanted:
             return
     pytest.fail(f"never: {sorted(wanted)}")
+
+
+def test_a_condition_on_two_attributes_is_shown_with_both() -> None:
+    assert "in_flight below name own_limit)" in render(run(7))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
 
@@ -70,5 +71,10 @@ def _when(conditions: Iterable[Condition]) -> str:
 def _condition(condition: Condition) -> str:
     if isinstance(condition, AnyOf):
         return "(" + " or ".join(map(_condition, condition.conditions)) + ")"
-    operator = type(condition).__name__.lower()
-    return f"{condition.name} {operator} {getattr(condition, 'value', '')}".rstrip()
+    operand = getattr(condition, "value", getattr(condition, "other", ""))
+    return f"{condition.name} {_operator(condition)} {operand}".rstrip()
+
+
+def _operator(condition: Condition) -> str:
+    """Its class's name, in words: ``AtMost`` is ``at most``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(condition).__name__).lower()
