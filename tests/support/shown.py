@@ -113,6 +113,7 @@ RULES: Final = (
     Rule(INSTALLED, r"pip install", ("docs/client.md",), why="from wheels, by uv"),
     Rule(MAKE, r"make ", why="what it would run; RECIPES names the test of each recipe"),
     # Nothing runs these.
+    Rule(None, r"\. \.venv/bin/activate$", ("README.md", "docs/deploy.md"), why="a shell's own"),
     Rule(
         None,
         r"\.venv/cdk/node_modules/\.bin/cdk (bootstrap|deploy|destroy|diff)",

@@ -51,6 +51,21 @@ def test_bytecode_is_cached_whatever_the_callers_environment_says(
     assert "PYTHONDONTWRITEBYTECODE" not in shown
 
 
+def test_a_certificate_that_is_named_once_reaches_pip_and_node(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "more.mk").write_text("show:\n\t@env\n", encoding="utf-8")
+    for name in ("SSL_CERT_FILE", "PIP_CERT", "NODE_EXTRA_CA_CERTS"):
+        monkeypatch.delenv(name, raising=False)
+    words = ("-f", "Makefile", "-f", "more.mk", "show")
+    assert "PIP_CERT=" not in make(project, *words).stdout
+    monkeypatch.setenv("SSL_CERT_FILE", "/proxy.pem")
+    monkeypatch.setenv("NODE_EXTRA_CA_CERTS", "/node.pem")
+    shown = make(project, *words).stdout.splitlines()
+    assert "PIP_CERT=/proxy.pem" in shown
+    assert "NODE_EXTRA_CA_CERTS=/node.pem" in shown
+
+
 @pytest.mark.parametrize("target", RECIPES)
 def test_a_target_of_the_pages_comes_down_to_its_command(project: Path, target: str) -> None:
     """``RECIPES`` names the test that runs the command itself."""
