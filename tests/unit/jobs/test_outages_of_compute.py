@@ -22,6 +22,7 @@ from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.states import State
 from handlers.jobs.words.timing import HOUR, MINUTE, SECOND, ms
 from handlers.testing.record_store import MemoryRecordStore
+from infra.settings import PRODUCTION_TIMING
 from tests.support.compute import RECOVERY, ComputeOutage, Killed, work_through
 from tests.support.jobs import TENANT, begin, fill, new_job, now, prices
 from tests.support.outage_bounds import SLACK, Noting, Slow, bounds, seconds
@@ -76,9 +77,16 @@ class Scene:
     the API goes on, and one made afterwards."""
 
     def __init__(
-        self, row: str, lasts: int, *, deaf: bool = False, jobs_of: Lane | None = None
+        self,
+        row: str,
+        lasts: int,
+        *,
+        deaf: bool = False,
+        jobs_of: Lane | None = None,
+        **times: float,
     ) -> None:
-        """jobs_of: the lane of the jobs, if not the one that is down."""
+        """jobs_of: the lane of the jobs, if not the one that is down. times: settings of
+        ``timing``, if not a deployment's."""
         self.row = row
         self.lane = jobs_of or (Lane.BULK if row == TASKS else Lane.SMALL)
         plain = deployed()
@@ -88,7 +96,10 @@ class Scene:
         records: Any = Slow(MemoryRecordStore(inner), plain.runtime)
         small = 1 if self.lane is Lane.BULK else 100
         limits = Limits(chunk_size=FEW, small_max_items=small, tenant_slots_bulk=WORKERS)
-        self.world: MemoryWorld = replace(plain, store=inner, records=records, limits=limits)
+        timing = plain.timing.model_copy(update=times)
+        self.world: MemoryWorld = replace(
+            plain, store=inner, records=records, limits=limits, timing=timing
+        )
         begins = plain.runtime.now() + BEGINS
         self.outage = ComputeOutage(DOWN[row], begins, begins + lasts, deaf)
         self.jobs = [new_job(self.world, self.ids, "running")]
@@ -167,6 +178,18 @@ def test_no_job_waits_for_a_message_that_is_a_dead_letter(row: str, lasts: int) 
     assert scene.world.dead_letters[Lane.SMALL].snapshot()
     assert not scene.still_waiting(bound(row, scene.lane)), scene.late()
     assert {now(scene.world, job).state for job in scene.jobs} == {State.SUCCEEDED}
+
+
+@pytest.mark.parametrize("row", [FUNCTIONS, LAMBDA])
+def test_a_lost_after_longer_than_messages_last_comes_on_top(row: str) -> None:
+    """As the page says: all messages are dead letters, and recovery has missed none of them yet,
+    but for that of the job whose lease has expired."""
+    unheard = PRODUCTION_TIMING.small.unheard_for
+    over = 20 * MINUTE // SECOND
+    scene = Scene(row, ms(unheard) + MINUTE, deaf=True, lost_after=unheard + over).run()
+    usual = bound(row, scene.lane)
+    assert scene.still_waiting(usual) == {job.subject for job in scene.jobs} - {"after", "running"}
+    assert not scene.still_waiting(usual + ms(over)), scene.late()
 
 
 @pytest.mark.parametrize("row", DOWN)
