@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from ..words.errors import FairlaneError, OutcomeUnknown, Refused, Transient, Why
+from ..words.errors import Denied, FairlaneError, OutcomeUnknown, Refused, Transient, Why
 from ..words.timing import backoff_ms
 from .control_table import read_job
 
@@ -89,41 +89,42 @@ def execute(world: World, transaction: Transaction) -> None:
     """Write the transaction once, and know that it was written.
 
     Contention is retried with jitter. Raises Rejected (nothing written), Transient when it could
-    not be written in a few tries (Contended when the last one was refused for contention), or
-    Indeterminate when it cannot be known.
+    not be written in a few tries (Contended when the last one was refused for contention, Denied
+    when it was refused for a permission), or Indeterminate when it cannot be known.
     """
     roles = list(transaction.writes)
     unsure = False
-    contended: Refused | None = None
+    last: Transient | Refused | None = None
     for attempt in range(TRIES):
         asked: int | None = None
-        contended = None
         try:
             world.store.transact(transaction.action, list(transaction.writes.values()))
         except OutcomeUnknown:
             unsure = True
         except Transient as error:
-            asked = error.retry_after_ms
+            last, asked = error, error.retry_after_ms
         except Refused as refused:
             if not refused.only_contention:
                 if unsure and _was_applied(world, transaction):
                     return
                 raise Rejected(transaction.action, _lasting(roles, refused)) from refused
-            contended = refused
+            last = refused
         else:
             return
         if unsure and _was_applied(world, transaction):
             return
         back_off(world, attempt, asked)
-    raise _not_written(transaction, unsure=unsure, contended=contended)
-
-
-def _not_written(transaction: Transaction, *, unsure: bool, contended: Refused | None) -> Transient:
     if unsure:
-        return Indeterminate(f"{transaction.action}: replies lost, and not found written")
-    if contended is not None:
-        return Contended(transaction.action, _by_role(list(transaction.writes), contended))
-    return Transient(f"{transaction.action}: no clear answer after {TRIES} tries")
+        raise Indeterminate(f"{transaction.action}: replies lost, and not found written")
+    raise _not_written(transaction, last) from last
+
+
+def _not_written(transaction: Transaction, last: Transient | Refused | None) -> Transient:
+    """last: why the last try failed."""
+    if isinstance(last, Refused):
+        return Contended(transaction.action, _by_role(list(transaction.writes), last))
+    kind = Denied if isinstance(last, Denied) else Transient
+    return kind(f"{transaction.action}: not written in {TRIES} tries: {last}")
 
 
 def _was_applied(world: World, transaction: Transaction) -> bool:

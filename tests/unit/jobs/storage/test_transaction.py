@@ -16,7 +16,7 @@ from handlers.jobs.storage.transaction import (
     execute,
 )
 from handlers.jobs.transitions.conditions import JOB, LEASE
-from handlers.jobs.words.errors import OutcomeUnknown, Reason, Refused, Transient, Why
+from handlers.jobs.words.errors import Denied, OutcomeUnknown, Reason, Refused, Transient, Why
 from handlers.jobs.words.writes import Check, Key, Present
 from handlers.testing.job_store import MemoryStore
 from handlers.testing.world import memory_world
@@ -112,6 +112,16 @@ def test_a_refusal_is_another_s_unless_a_reply_of_ours_was_lost(
     store = Scripted(*answers)
     with pytest.raises(Rejected):
         execute(replace(memory_world(), store=store), known(*looks))
+
+
+@pytest.mark.parametrize("error", [Denied("no right to write"), Transient("down")])
+def test_the_last_error_says_why_nothing_was_written(error: Transient) -> None:
+    """A permission that is missing is one still: attempts count it, and operators are told."""
+    store = Scripted(*[Transient("before")] * (TRIES - 1), error)
+    with pytest.raises(Transient, match=str(error)) as raised:
+        execute(replace(memory_world(), store=store), known())
+    assert type(raised.value) is type(error)
+    assert raised.value.__cause__ is error
 
 
 def test_what_was_not_written_and_what_cannot_be_known_are_told_apart() -> None:
