@@ -10,7 +10,6 @@ import keyword
 import sys
 import traceback
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from importlib.machinery import PathFinder
 from inspect import getsourcefile, getsourcelines
 from pathlib import Path
@@ -121,9 +120,12 @@ def _check_tables(found: Operation, folder: Path) -> None:
 
     def validated(names: Iterable[str]) -> None:
         named = {name: {"upload_id": ids[name]} for name in names}
-        # What else is wrong with such parameters is no mistake of the operation.
-        with suppress(ValueError, TypeError, AttributeError, LookupError):
+        try:
             found.parameters.model_validate(named, context={TABLES: noted})
+        except TableNotRead:
+            raise
+        except Exception:  # noqa: BLE001  whatever a check says of such values is no mistake of it
+            return
 
     try:
         validated(ids)  # what can be a table is noted

@@ -134,6 +134,14 @@ OF_ANOTHER = """
         assert digits.bit_length() < 3
         return digits
 """
+OF_DECIMALS = """
+    @field_validator("digits", mode="before")
+    @classmethod
+    def _is_a_number(cls, digits: object) -> int:
+        from decimal import Decimal
+
+        return int(Decimal(str(digits)))
+"""
 
 
 @pytest.mark.parametrize(("check", "line"), [(OF_A_FIELD, 15), (OF_ALL, 14)])
@@ -149,7 +157,7 @@ def test_a_check_of_parameters_that_looks_into_a_table_is_refused(
     assert "read for the operation's function alone" in str(refusal.value)
 
 
-@pytest.mark.parametrize("check", ["", OF_ANOTHER])
+@pytest.mark.parametrize("check", ["", OF_ANOTHER, OF_DECIMALS])
 def test_a_table_that_only_the_function_looks_into_is_fine(tmp_path: Path, check: str) -> None:
     [found] = inspected(folder_of(tmp_path, TABLE.replace("CHECK", check)))
     assert found.name == "convert"
