@@ -104,10 +104,10 @@ tests: $(STAMP) $(BENCH) $(DOCS)/.set-up $(CLIENTS)/.set-up ## All tests
 unit: $(STAMP) ## The fast tests only
 	$(BIN)/pytest tests/unit
 
-demo: $(STAMP) ## Run the main job on real records, on a local stack (ARGS="--json", ARGS="--keep")
+demo: $(STAMP) ## Run the main job on real records, on a local stack (ARGS=--keep)
 	$(BIN)/fairlane demo $(ARGS)
 
-verify: $(STAMP) ## Verify one scenario with its control (NAME=lane-isolation), or all of them
+verify: $(STAMP) ## Verify one scenario with its control (NAME=lane-isolation), or all
 	$(BIN)/fairlane verify $(or $(NAME),--all) $(ARGS)
 
 up: $(STAMP) ## Start the local stack
@@ -119,7 +119,7 @@ down: $(STAMP) ## Stop the local stack
 status: $(STAMP) ## Say what of the local stack runs
 	$(BIN)/fairlane local status $(ARGS)
 
-bench: $(BENCH) ## Measure what Fairlane costs beside bare calls and beside Celery (ARGS=--short)
+bench: $(BENCH) ## Measure what Fairlane costs, beside Celery too (ARGS=--short)
 	$(BIN)/fairlane bench --to build/bench.json $(ARGS)
 
 # What the benches compare with. A test runs them in their short form; nothing else needs it.
@@ -171,10 +171,10 @@ soak: $(STAMP) ## Simulate many more seeds than the tests do (RUNS=n)
 explore: $(STAMP) ## Try more orders of port calls than the tests do (ARGS=--faults=2)
 	$(BIN)/python -m tests.explorer.run $(ARGS)
 
-mutants: $(STAMP) ## Run the mutants of the rules, write docs/mutants.md (ARGS=--changed; Python 3.12)
+mutants: $(STAMP) ## Run the rules' mutants, with Python 3.12 (ARGS=--changed)
 	$(BIN)/python -m tests.mutants.run $(ARGS)
 
-lock: $(STAMP) ## Compile requirements/*.in again (ARGS=--upgrade for newer indirect ones)
+lock: $(STAMP) ## Compile requirements/*.in again (ARGS=--upgrade for newer ones)
 	$(COMPILE) $(ARGS) requirements/setup.in -o requirements/setup.txt
 	$(COMPILE) $(ARGS) requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) $(ARGS) requirements/lambda.in -c requirements/dev.txt -o requirements/lambda.txt
@@ -185,7 +185,7 @@ lock: $(STAMP) ## Compile requirements/*.in again (ARGS=--upgrade for newer indi
 trace: $(STAMP) ## Show the files that one job goes through, in order
 	$(BIN)/python -m scripts.checks.trace
 
-clean: ## Remove the environments, caches and build output (make down stops the local stack)
+clean: ## Remove environments, caches and build output (no local stack)
 	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .fairlane/synthesis cdk.out build dist *.egg-info \
 		client/build client/src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -51,7 +51,7 @@ def _settings(path: Path) -> DeploySettings:
 def _show(rows: list[Row]) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("part", no_wrap=True)
-    for name in ("idle", "jobs"):
+    for name in ("idle", "jobs add"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("formula")
     for row in rows:
@@ -61,6 +61,8 @@ def _show(rows: list[Row]) -> None:
     out = console()
     out.print(table)
     out.print(
-        f"\nDollars a month, at prices of us-east-1 of {PRICED}; a bill decides. Not in it: free "
-        "tiers, taxes, support,\ntraffic to the internet, your own storage."
+        f"\n{idle + load:,.2f} dollars a month: idle, and what the jobs add. Prices are those of "
+        f"us-east-1 of {PRICED}; a bill decides. Not in it: free tiers, taxes, support, traffic to "
+        "the internet, your own storage.",
+        highlight=False,
     )

@@ -163,7 +163,10 @@ def _held(name: str, *, logs: bool) -> str:
     if not StackFolder(name).read().up:
         return ""
     counts = LocalStack(name).attach().holdings()
-    held = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+    held = ", ".join(
+        f"{count:,} {what.removesuffix('s') if count == 1 else what}"
+        for what, count in counts.items()
+    )
     rest = ", the tokens' key and the logs" if logs else " and the tokens' key"
     return f"{held}, the search index{rest}"
 

@@ -51,6 +51,12 @@ def test_bytecode_is_cached_whatever_the_callers_environment_says(
     assert "PYTHONDONTWRITEBYTECODE" not in shown
 
 
+def test_the_list_of_targets_fits_a_terminal(project: Path) -> None:
+    lines = make(project, "help").stdout.splitlines()
+    assert len(lines) > 20
+    assert [line for line in lines if len(line) > 80] == []
+
+
 def test_a_certificate_that_is_named_once_reaches_pip_and_node(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
