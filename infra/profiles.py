@@ -34,7 +34,7 @@ _DEV: Final[Chosen] = {
         "authorizer_concurrency": None,
     },
     "recovery_concurrency": None,
-    "limits": {"max_table_bytes": 2 * 1024**2},  # what that little memory has room for
+    "limits": {"max_table_bytes": 3 * 1024**2 // 2},  # what that little memory has room for
     "waf": {"mode": "off"},
     "removal": "purge",
     "log_retention_days": 7,

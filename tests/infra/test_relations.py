@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from decimal import Decimal
+from string import ascii_lowercase
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from handlers.jobs.words.exact_json import exact_json, exact_loads
+from handlers.jobs.words.table import Table
+from infra.relations import TABLE_IN_MEMORY
 from infra.settings import DeploySettings
 
 from .synthesis import AUTH, JOINED, settings_of
@@ -74,7 +80,7 @@ REFUSED = [
     ({"state_stack": True, "local": True}, ["state_stack = true", "local = true"]),
     (
         {"limits": {"max_table_bytes": 32 * MIB}},
-        ["limits.max_table_bytes = 33554432", "small_lane.memory = 1024", "= 11744051"],
+        ["limits.max_table_bytes = 33554432", "small_lane.memory = 1024", "= 9395240"],
     ),
     (
         {"bulk_lane": {"slots": 8}},
@@ -85,8 +91,8 @@ REFUSED = [
         ["limits.max_table_bytes = 4194304", "api.memory = 128", "room for = 0"],
     ),
     (
-        {"profile": "dev", "limits": {"max_table_bytes": 4 * MIB}},
-        ["limits.max_table_bytes = 4194304", "bulk_lane.memory = 512"],
+        {"profile": "dev", "limits": {"max_table_bytes": 2 * MIB}},
+        ["limits.max_table_bytes = 2097152", "bulk_lane.memory = 512"],
     ),
 ]
 
@@ -161,9 +167,9 @@ def test_dev_starts_from_its_own_defaults_and_its_context_goes_over_them() -> No
 @pytest.mark.parametrize(
     ("largest", "chosen"),
     [
-        (11 * MIB, {"bulk_lane": {"slots": 1}}),
-        (32 * MIB, {"small_lane": {"memory": 2688}, "bulk_lane": {"memory": 6144}}),
-        (24 * MIB, {"small_lane": {"memory": 2048}, "bulk_lane": {"slots": 1}}),
+        (8 * MIB, {"bulk_lane": {"slots": 1}}),
+        (32 * MIB, {"small_lane": {"memory": 3328}, "bulk_lane": {"memory": 7168}}),
+        (19 * MIB, {"small_lane": {"memory": 2048}, "bulk_lane": {"slots": 1}}),
     ],
 )
 def test_a_lookup_table_as_large_as_the_memory_allows_is_accepted(
@@ -173,3 +179,18 @@ def test_a_lookup_table_as_large_as_the_memory_allows_is_accepted(
     assert settings.limits.max_table_bytes == largest
     with pytest.raises(ValidationError, match=r"limits\.max_table_bytes"):
         settings_of(limits={"max_table_bytes": largest + MIB}, **chosen)
+
+
+def test_a_table_takes_no_more_memory_than_the_relation_counts() -> None:
+    """Rows of many short numbers, whose names no two rows share an object of. 20 was too little."""
+    names = [f"{a}{b}" for a in ascii_lowercase for b in ascii_lowercase][:345]
+    cells = dict.fromkeys(names, Decimal("0.1"))
+    stored = [exact_json([str(n), {"k": str(n), **cells}]).encode() for n in range(100)]
+    tracemalloc.start()
+    try:
+        table = Table(dict(exact_loads(line) for line in stored))
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(table) == 100
+    assert 20 < taken / sum(map(len, stored)) <= TABLE_IN_MEMORY

@@ -145,9 +145,9 @@ def test_c03_sound_pairs_pass() -> None:
 
 
 def test_a_context_changes_only_what_it_names() -> None:
-    settings = settings_of(timing={"small": {"heartbeat": 10}}, bulk_lane={"slots": 5})
+    settings = settings_of(timing={"small": {"heartbeat": 10}}, bulk_lane={"slots": 4})
     assert settings.timing.small.heartbeat == 10
-    assert settings.bulk_lane.slots == 5
+    assert settings.bulk_lane.slots == 4
     default = settings_of()
     assert settings.timing.small.lease_ttl == default.timing.small.lease_ttl
     assert settings.bulk_lane.cpu == default.bulk_lane.cpu

@@ -192,7 +192,7 @@ class Limits(BaseModel):
     """The same file once it is decompressed."""
     max_table_bytes: int = Field(default=4 * 1024**2, ge=1, le=32 * 1024**2)
     """A lookup table of an operation, also decompressed: the API reads it within a request, and a
-    process that works with it holds up to twenty times as much in memory. So the memory of the API,
+    process that works with it holds up to 25 times as much in memory. So the memory of the API,
     of the small lane and of a bulk task bounds it."""
     upload_seconds: int = Field(default=3600, ge=60, le=7 * 86_400)
     """How long an upload address can be used."""
