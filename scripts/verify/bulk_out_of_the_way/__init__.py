@@ -6,6 +6,7 @@ Each part has a module with ``run`` and ``control``, and says in its name what i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Final
 
 from scripts.verify.framework import Bench, Scenario, Seen
@@ -17,12 +18,19 @@ PARTS: Final = (small_at_once, slices, rates, busy_place, paced)
 
 def run(bench: Bench) -> Iterator[Seen]:
     for part in PARTS:
+        bench.steps.say(_title(part))
         yield from part.run(bench)
 
 
 def control(bench: Bench) -> Iterator[Seen]:
     for part in PARTS:
+        bench.steps.say(f"The control. {_title(part)}")
         yield from part.control(bench)
+
+
+def _title(part: ModuleType) -> str:
+    """What the part shows, in its own words."""
+    return " ".join((part.__doc__ or "").partition("\n\n")[0].split())
 
 
 SCENARIO: Final = Scenario(

@@ -5,8 +5,8 @@ A worker with the governor and one without work side by side on the same lane wh
 so both meet the same machine. Judged is the median over windows of the ratio of what a slot of each
 did. What is slow depends on the machine: the operation takes a few times what a record takes when
 only the database is waited for. And a machine that is busy with other things makes small jobs wait,
-too, of which the governor cannot know the reason: only windows count in which the database was idle
-for most of the time, and the small lane told of no trouble for most of it.
+too, of which the governor cannot know the reason: a window begins at full pace, and counts when the
+database was idle for most of the time and the small lane told of hardly any trouble.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from statistics import median
 from typing import Any, Final
 
 from handlers.jobs.execution.governor import FRESH
-from handlers.jobs.execution.pace import GENTLE, Baseline, summary_of, trouble_in
+from handlers.jobs.execution.pace import Baseline, summary_of, trouble_in
 from handlers.jobs.storage.small_dwell import read_dwells
 from handlers.jobs.transitions.quotas import set_slots
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.pace import PaceSettings
+from handlers.jobs.words.states import State
 from scripts.load.ledger import JobRow
 from scripts.load.patience import STALLED_S, Patience
 from scripts.local.errors import LocalError
@@ -35,7 +36,7 @@ from .town import ADD_SLOWLY, Town, town
 BULK: Final = tuple(f"slow-{number}" for number in range(3))
 """More tenants than slots, with one job at a time in each: a message always waits for a free slot,
 and no two jobs are on the same records."""
-EACH: Final = 1500
+EACH: Final = 3000
 LEFT: Final = 2
 """Jobs of each bulk tenant that have not ended when a window begins."""
 WARM: Final = 40
@@ -48,15 +49,17 @@ MEASURED: Final = 2000
 """Records by which it is known what that is."""
 SMALL_JOBS: Final = 8
 """That come in one go."""
-CHUNKS: Final = 3
+CHUNKS: Final = 2
 """Of each worker in a window, at the least, if they are full."""
 EVERY_S: Final = 0.5
 WINDOWS: Final = 5
 MOST_WINDOWS: Final = 12
+TROUBLED: Final = 0.25
+"""Of the looks in a window: the most in which the small lane tells of trouble."""
 IDLE: Final = 0.5
 """Of a window's time: the most that the database works or waits for a processor."""
-LOOKS: Final = 30
-"""Seconds until the governor's worker makes no more pauses, at the most."""
+LOOKS: Final = 40
+"""Seconds until the governor is back at full pace when no small job comes, at the most."""
 KEPT: Final = 0.97
 
 
@@ -66,7 +69,7 @@ class Window:
     free: float
     """Records a second of a slot while it worked."""
     quiet: bool
-    """The governor made no pauses at the beginning, and in most looks the small lane told of no
+    """The governor was at full pace at the beginning, and in hardly any look the small lane told of
     trouble."""
     database: float | None
     """The share of the time that the database worked; None where nobody knows."""
@@ -157,38 +160,39 @@ def _rest_of_the_work(here: Town, ids: Mapping[str, list[str]]) -> float:
 
 
 def _window(here: Town, small: Coming, bulk: list[str], governed: int, free: int) -> Window:
-    ready, quiet = _no_pauses(here, bulk, governed), list[bool]()
+    full, troubles = _full_pace(here, bulk, governed), list[bool]()
     database, began = DatabaseLoad.of(here.stack), here.world.runtime.now()
     before = here.rows(bulk)
     least = CHUNKS * here.ledger.settings.limits.chunk_size
     patience = Patience()
     while True:
-        small.come(SMALL_JOBS, meanwhile=lambda: quiet.append(_no_trouble(here, began)))
+        small.come(SMALL_JOBS, meanwhile=lambda: troubles.append(_trouble(here, began)))
         after = here.rows(bulk)
         with_, without = done_by(governed, before, after), done_by(free, before, after)
         enough = min(with_.records, without.records) >= least
         if enough or all(row.state.terminal for row in after):
-            mostly = ready and 2 * sum(quiet) > len(quiet)
-            return Window(with_.rate, without.rate, mostly, database.share())
+            quiet = full and sum(troubles) <= TROUBLED * len(troubles)
+            return Window(with_.rate, without.rate, quiet, database.share())
         if not patience.lasts((with_, without)):
             raise LocalError(f"slow bulk work has not gone on for {STALLED_S} s")
 
 
-def _no_pauses(here: Town, bulk: list[str], governed: int) -> bool:
-    """Whether the governor's worker gets to a pace at which only its chunks are smaller."""
+def _full_pace(here: Town, bulk: list[str], governed: int) -> bool:
+    """Whether the governor's worker comes back to full pace."""
     for _ in range(LOOKS):
         rows = [row for row in here.rows(bulk) if process_of(row) == governed]
-        if all(row.pace is None or row.pace >= 100 * GENTLE for row in rows):
+        now = [row for row in rows if row.state is State.RUNNING and row.position]
+        if now and all(row.pace is None for row in now):
             return True
         time.sleep(1)
     return False
 
 
-def _no_trouble(here: Town, since: int) -> bool:
-    """Whether what the small lane left of late gives a governor no reason to slow down."""
+def _trouble(here: Town, since: int) -> bool:
+    """Whether what the small lane left of late gives a governor a reason to slow down."""
     now = here.world.runtime.now()
     small = summary_of(read_dwells(here.world, since=max(since, now - FRESH)))
-    return trouble_in((), Baseline(), small, PaceSettings()) is None
+    return trouble_in((), Baseline(), small, PaceSettings()) is not None
 
 
 @dataclass(frozen=True)
