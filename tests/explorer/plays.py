@@ -95,7 +95,7 @@ def two_recovery_runs(stage: Stage) -> None:
 
 @play()
 def a_lost_message(stage: Stage) -> None:
-    """Two runs meet the same job, whose message seems lost, while a worker receives it."""
+    """Two runs meet the same job, whose message seems lost."""
     stage.job(Lane.BULK)
     stage.passes(TO_BE_MISSED)
     stage.recovery("recovery")
