@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -107,21 +108,29 @@ def start(command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Pat
 
 
 def stop(processes: Sequence[Process], *, grace: float) -> None:
-    """Stop these and everything they started: SIGTERM, ``grace`` seconds, SIGKILL.
+    """Stop these and everything they started: SIGTERM, ``grace`` seconds in all, SIGKILL. What they
+    started is asked when they have ended: not before, since they could start it again.
 
     Returns when all of them have ended; those that are dead already are left alone.
     """
-    family = [found for process in processes if (found := process.find())]
-    for parent in tuple(family):
+    latest = time.monotonic() + grace
+    asked = [found for process in processes if (found := process.find())]
+    started: list[psutil.Process] = []
+    for parent in asked:
         with contextlib.suppress(psutil.NoSuchProcess):
-            family += parent.children(recursive=True)
+            started += parent.children(recursive=True)
     for process in processes:
         process.terminate()
-    _, still_there = psutil.wait_procs(family, timeout=grace)
+    psutil.wait_procs(asked, timeout=grace)
+    for child in started:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.terminate()
+    left = max(0.0, latest - time.monotonic())
+    _, still_there = psutil.wait_procs({*asked, *started}, timeout=left)
     for survivor in still_there:
         with contextlib.suppress(psutil.NoSuchProcess):
             survivor.kill()
     psutil.wait_procs(still_there, timeout=grace)
     for process in processes:
-        if child := _children.pop((process.pid, process.started), None):
-            child.wait(grace)
+        if own := _children.pop((process.pid, process.started), None):
+            own.wait(grace)

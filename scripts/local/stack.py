@@ -316,9 +316,7 @@ class LocalStack(Parts):
         # Workers first: they end better while the AWS they talk to still answers.
         supervised = [state.supervisor] if state.supervisor else []
         processes.stop([*supervised, *state.workers], grace=ministack.STOP_GRACE_S)
-        for process in state.local_aws:
-            if process:
-                ministack.stop(process)
-        if state.search:
-            processes.stop([state.search], grace=ministack.STOP_GRACE_S)
+        # Then the rest at once: each takes a second or two to close its connections.
+        rest = (*state.local_aws, state.search)
+        processes.stop([each for each in rest if each], grace=ministack.STOP_GRACE_S)
         self._forget_parts()

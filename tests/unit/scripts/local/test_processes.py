@@ -1,0 +1,58 @@
+"""Processes of a local stack end with all that they started."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+import psutil
+import pytest
+
+from scripts.local import processes
+
+CHILD: Final = """
+import pathlib, signal, sys, time
+
+def ended(*_):
+    pathlib.Path("said").write_text("asked")
+    sys.exit()
+
+signal.signal(signal.SIGTERM, ended)
+pathlib.Path("ready").touch()
+time.sleep(600)
+"""
+PARENT: Final = """
+import pathlib, subprocess, sys, time
+
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1]])
+while not pathlib.Path("ready").exists():
+    time.sleep(0.01)
+pathlib.Path("child").write_text(str(child.pid))
+pathlib.Path("up").touch()
+time.sleep(600)
+"""
+PATIENCE: Final = 30
+"""Seconds: no outcome depends on how many."""
+
+
+@pytest.fixture
+def parent(tmp_path: Path) -> processes.Process:
+    """It does nothing about its child when it ends."""
+    command = [sys.executable, "-c", PARENT, CHILD]
+    started = processes.start(command, env=os.environ, cwd=tmp_path, log=tmp_path / "log")
+    while not (tmp_path / "up").exists():
+        assert started.alive(), started.tail()
+    return started
+
+
+def test_what_a_stopped_process_leaves_is_asked_to_end_and_not_only_killed(
+    parent: processes.Process, tmp_path: Path
+) -> None:
+    """The functions of a local AWS are such: each stop waited its whole grace for them."""
+    child = int((tmp_path / "child").read_text())
+    processes.stop([parent], grace=PATIENCE)
+    assert (tmp_path / "said").read_text() == "asked"
+    assert not parent.alive()
+    assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
