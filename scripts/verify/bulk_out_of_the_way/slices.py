@@ -29,7 +29,8 @@ LONG: Final = "long"
 SHORTER: Final = ("hundred", "thousands")
 COUNTS: Final = {"hundred": 101, "thousands": 5000}
 EACH: Final = 6000
-"""Records of a long job, each of which takes 10 ms at the least."""
+"""Records of a job whose tenant's share is looked at; each takes 10 ms at the least."""
+LONG_EACH: Final = 3000
 LONG_JOBS: Final = 3
 LATER: Final = 10
 """How many times later these jobs start without slices, at the least."""
@@ -125,7 +126,7 @@ def shared(worked: tuple[int, int], many: int, one: int) -> Expectation:
 
 def _shorter_behind_long(here: Town) -> tuple[list[JobRow], int]:
     """The shorter jobs once all have started, and how many long ones had ended by then."""
-    ids = here.load(LONG, EACH)
+    ids = here.load(LONG, LONG_EACH)
     few = {tenant: here.load(tenant, COUNTS[tenant]) for tenant in SHORTER}
     long = [here.submit(LONG, ids, **ADD_SLOWLY) for _ in range(LONG_JOBS)]
     here.running(long, SLOTS)

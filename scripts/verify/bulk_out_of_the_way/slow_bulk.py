@@ -6,7 +6,7 @@ so both meet the same machine. Judged is the median over windows of the ratio of
 did. What is slow depends on the machine: the operation takes a few times what a record takes when
 only the database is waited for. And a machine that is busy with other things makes small jobs wait,
 too, of which the governor cannot know the reason: a window begins at full pace, and counts when the
-database was idle for most of the time and the small lane told of hardly any trouble.
+database was idle for most of the time and the small lane told of no trouble for most of it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ CHUNKS: Final = 2
 EVERY_S: Final = 0.5
 WINDOWS: Final = 5
 MOST_WINDOWS: Final = 12
-TROUBLED: Final = 0.25
+TROUBLED: Final = 0.5
 """Of the looks in a window: the most in which the small lane tells of trouble."""
 IDLE: Final = 0.5
 """Of a window's time: the most that the database works or waits for a processor."""
@@ -69,7 +69,7 @@ class Window:
     free: float
     """Records a second of a slot while it worked."""
     quiet: bool
-    """The governor was at full pace at the beginning, and in hardly any look the small lane told of
+    """The governor was at full pace at the beginning, and in most looks the small lane told of no
     trouble."""
     database: float | None
     """The share of the time that the database worked; None where nobody knows."""
@@ -98,7 +98,7 @@ def run(bench: Bench) -> Iterator[Seen]:
         yield kept(shown)
     yield Information(
         what="part 1: the same share over all windows",
-        beside="in the others, other work on the machine made small jobs wait for most of the time",
+        beside="in the others, small jobs waited for other work on the machine",
         saw=f"{median(each.kept for each in windows):.3f}",
     )
 
