@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
@@ -89,7 +89,7 @@ class Report(Part):
 def report(  # noqa: PLR0913  all that was seen of one run, named
     seen: Run,
     duplicate: Duplicate,
-    cancelled: int,
+    cancelled: Collection[str],
     before: Mapping[Key, RecordRow],
     after: Mapping[Key, RecordRow],
     *,
@@ -100,7 +100,7 @@ def report(  # noqa: PLR0913  all that was seen of one run, named
 ) -> Report:
     """Judge a run between two states of the record table.
 
-    cancelled: bulk jobs that were cancelled before they began. slo: ms of dwell, 95th percentile.
+    cancelled: ids of the bulk jobs that were asked to end. slo: ms of dwell, 95th percentile.
     """
     start, end = seen.window
     truth = compare(before, seen.all, after)
@@ -189,9 +189,15 @@ def _duplicate(made: Duplicate) -> DuplicateReport:
     )
 
 
-def _finished(seen: Run, cancelled: int) -> Iterator[Expectation]:
-    left = len(seen.all) - cancelled
-    why = f"{left} (cancelled before they began: {cancelled})" if cancelled else left
+def _finished(seen: Run, cancelled: Collection[str]) -> Iterator[Expectation]:
+    """Every job that was not cancelled; one that had been begun at that moment may have ended in
+    the middle."""
+    ended = [
+        ran.row for ran in seen.all if ran.row.id in cancelled and ran.row.state is State.CANCELLED
+    ]
+    left = len(seen.all) - len(ended)
+    begun = sum(row.started_at is not None for row in ended)
+    why = f"{left} (cancelled: {len(ended)}, begun by then: {begun})" if ended else left
     succeeded = sum(ran.row.state is State.SUCCEEDED for ran in seen.all)
     yield Expectation.of("jobs that succeeded", expected=why, saw=succeeded, ok=succeeded == left)
     others = sum(ran.row.failed + ran.row.skipped for ran in seen.all)

@@ -120,9 +120,10 @@ class Driver:
         """Wait until every small job has ended."""
         self._await("Waiting for small jobs", [job_id for _, job_id in self._small])
 
-    def drain(self) -> int:
+    def drain(self) -> frozenset[str]:
         """Cancel the bulk jobs that no worker has begun, and let the others run to their end.
-        Returns how many were cancelled."""
+        Returns the ids of those that were asked to end. A worker may begin one at that moment: it
+        ends in the middle, or has done all."""
         with self._step("Cancelling bulk jobs that still wait"):
             cancelled = self._cancel_waiting()
         self._await("Waiting for those that were begun", [job_id for _, job_id in self._bulk])
@@ -202,19 +203,19 @@ class Driver:
         """Of the bulk lane and of the small lane."""
         return self.ledger.bulk_slots, self.ledger.small_slots
 
-    def _cancel_waiting(self) -> int:
+    def _cancel_waiting(self) -> frozenset[str]:
         jobs = self.ledger.jobs()
-        cancelled = 0
+        cancelled = set()
         for planned, job_id in self._bulk:
             if jobs[job_id].state is State.QUEUED:
                 try:
-                    after = self._client(planned.tenant).cancel(job_id)
+                    self._client(planned.tenant).cancel(job_id)
                 except ApiProblem as problem:
                     if problem.code != "not_possible":  # it has ended meanwhile
                         raise
                 else:
-                    cancelled += after.state == State.CANCELLED
-        return cancelled
+                    cancelled.add(job_id)
+        return frozenset(cancelled)
 
     def _submit(self, planned: Planned) -> str:
         return self._client(planned.tenant).submit(planned.request).id

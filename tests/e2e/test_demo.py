@@ -67,10 +67,10 @@ def test_the_demo_holds_when_all_its_claims_do(report: Report) -> None:
 
 
 def test_every_record_was_compared(report: Report) -> None:
-    """Bulk jobs that were cancelled before they began have changed nothing."""
+    """Bulk jobs that were cancelled before they began have changed nothing; one that a worker
+    began at that moment has changed as much as it says."""
     truth, bulk = report.exactly_once, report.lanes[Lane.BULK]
     assert truth.records == EACH * len(TENANTS)
-    assert bulk.items % EACH == 0
     assert truth.changes == bulk.items + (SMALL_JOBS + IDLE_JOBS) * 10
 
 
