@@ -49,7 +49,6 @@ TIMING: Final = SHORT.model_copy(
         "hang_after": 30_000,
     }
 )
-ARN: Final = "arn:aws:sqs:eu-west-1:123456789012:"
 
 
 @dataclass(frozen=True)
@@ -370,26 +369,4 @@ def rest_event(
         },
         "body": body if body is None or isinstance(body, str) else json.dumps(body),
         "isBase64Encoded": False,
-    }
-
-
-def sqs_record(delivery: Delivery, **changed: object) -> dict[str, Any]:
-    """A delivery as the event source mapping hands it over."""
-    return {
-        "messageId": delivery.message_id,
-        "receiptHandle": delivery.receipt,
-        "body": delivery.body,
-        "attributes": {
-            "ApproximateReceiveCount": str(delivery.receive_count),
-            "SentTimestamp": str(delivery.sent_at),
-            "SenderId": "AROAEXAMPLE:function",
-            "ApproximateFirstReceiveTimestamp": str(delivery.first_received_at),
-            "MessageGroupId": "0123456789abcdef",
-        },
-        "messageAttributes": {},
-        "md5OfBody": "00000000000000000000000000000000",
-        "eventSource": "aws:sqs",
-        "eventSourceARN": ARN + "small",
-        "awsRegion": "eu-west-1",
-        **changed,
     }

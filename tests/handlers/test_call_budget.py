@@ -13,7 +13,8 @@ from handlers.jobs.transitions.attempt import begin_attempt
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import MAX_CHUNK, PAYLOAD_BLOCK, Limits
 from handlers.jobs.words.states import State
-from tests.handlers.deployment import Deployment, deployed, sqs_record
+from tests.handlers.deployment import Deployment, deployed
+from tests.support.sqs import sqs_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,7 +16,7 @@ from handlers.jobs.words.job import Lane
 from handlers.jobs.words.states import State
 from handlers.slots import Slot
 from handlers.testing.telemetry import MemoryTelemetry
-from tests.handlers.deployment import sqs_record
+from tests.support.sqs import sqs_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,7 +13,7 @@ from handlers.jobs.storage import control_table
 from handlers.jobs.words.errors import Transient
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.states import State
-from tests.handlers.deployment import sqs_record
+from tests.support.sqs import sqs_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -26,11 +26,12 @@ from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.ports import Runtime
 from handlers.jobs.words.writes import Key
 from infra.grants import TRANSACT
-from tests.handlers.deployment import TENANT, Deployment, deployed, job, sqs_record
+from tests.handlers.deployment import TENANT, Deployment, deployed, job
 from tests.infra.grants import ROLES, statements
 from tests.infra.synthesis import Synthesised
 from tests.support import aws
 from tests.support.rights import Recorder, Right, given, grants, record, refused
+from tests.support.sqs import sqs_record
 
 LOGS: Final = ("logs:CreateLogStream", "logs:PutLogEvents")
 POLLER: Final = {

@@ -16,11 +16,12 @@ from handlers.jobs.execution.dwell_report import DwellReport
 from handlers.jobs.words.errors import FairlaneError
 from handlers.jobs.words.job import Lane
 from handlers.testing.lane_queue import Stored
+from tests.support.sqs import sqs_record
 
 from .hub import SimRuntime
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from handlers.jobs.words.ports import Delivery, World
 
@@ -73,7 +74,7 @@ class Functions:
         for delivery in batch:
             hub.note("received", delivery)
         context: Any = _Context(process.name, hub, deadline)
-        answer = small_lane.handler({"Records": [_record(each) for each in batch]}, context)
+        answer = small_lane.handler({"Records": [sqs_record(each) for each in batch]}, context)
         failed = {str(failure["itemIdentifier"]) for failure in answer["batchItemFailures"]}
         hub.note("reported", sorted(failed))
         for delivery in batch:
@@ -140,20 +141,3 @@ class _Context:
 
     def get_remaining_time_in_millis(self) -> int:
         return self.deadline - self.hub.now
-
-
-def _record(delivery: Delivery) -> Mapping[str, Any]:
-    """A delivery as the mapping hands it over."""
-    return {
-        "messageId": delivery.message_id,
-        "receiptHandle": delivery.receipt,
-        "body": delivery.body,
-        "attributes": {
-            "ApproximateReceiveCount": str(delivery.receive_count),
-            "SentTimestamp": str(delivery.sent_at),
-            "ApproximateFirstReceiveTimestamp": str(delivery.first_received_at),
-            "MessageGroupId": delivery.group,
-        },
-        "messageAttributes": {},
-        "eventSource": "aws:sqs",
-    }
