@@ -293,10 +293,12 @@ def settings(urls: Mapping[Lane, str], limits: Limits) -> WorkSettings:
 
 
 def forget(*, everything: bool) -> None:
-    """Let the next use read the environment again."""
+    """Let the next use read the environment again. What a process of the small lane has seen of
+    its jobs ends with each deployment: a sample that is due would be a call more."""
+    small_lane.dwells.cache_clear()
     if everything:
         for cached in (
-            *(bootstrap.work_settings, bootstrap.world, small_lane.dwells),
+            *(bootstrap.work_settings, bootstrap.world),
             *(idempotency._layer, api.callers, api.request_rate),
         ):
             cached.cache_clear()
