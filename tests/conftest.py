@@ -37,6 +37,7 @@ class NetworkUsed(BaseException):
     """A test opened a connection it must not open. No ``except Exception`` hides it."""
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     groups = groups_of(items)
     for item in items:

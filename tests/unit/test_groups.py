@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from tests.support.groups import TESTS, groups_of, rank
 
@@ -53,3 +59,20 @@ def test_the_longest_are_begun_first() -> None:
 def test_an_item_that_is_no_function_uses_no_fixture() -> None:
     document: Any = SimpleNamespace(path=TESTS / "e2e" / "test_x.py")
     assert groups_of([document]) == {document.path: "test_x"}
+
+
+@pytest.mark.parametrize(("distribution", "workers"), [("loadgroup", 1), ("load", 2)])
+def test_workers_keep_to_the_groups(distribution: str, workers: int) -> None:
+    """That pytest, xdist and the order of their hooks agree: when they do not, nothing fails, and
+    each worker makes for itself what a group would share."""
+    command = ["-n", "2", "--dist", distribution, "--no-loadscope-reorder", "-v", "-k", "not keep"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *command, __file__],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    used = re.findall(r"\[(gw\d)\] .*PASSED", done.stdout)
+    assert len(used) == 3, done.stdout + done.stderr
+    assert len(set(used)) == workers
