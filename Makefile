@@ -98,8 +98,8 @@ check: lint $(BENCH) $(DOCS)/.set-up $(CLIENTS)/.set-up ## Format, lint, types, 
 test: lint $(BENCH) $(DOCS)/.set-up $(CLIENTS)/.set-up $(CDK)/.set-up ## What CI runs: check, and the CDK's own command over the app
 	@$(MAKE) $(BESIDE) types imports synth tests
 
-tests: $(STAMP) $(BENCH) $(DOCS)/.set-up $(CLIENTS)/.set-up ## All tests
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+tests: $(STAMP) $(BENCH) $(DOCS)/.set-up $(CLIENTS)/.set-up ## All tests (SHUFFLE=1: in that random order)
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(SHUFFLE:%=--shuffle=%)
 
 unit: $(STAMP) ## The fast tests only
 	$(BIN)/pytest tests/unit

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import settings
 
-from tests.support.groups import folder_of, groups_of, rank
+from tests.support.groups import folder_of, groups_of, rank, shuffle
 
 PURE: Final = frozenset({"unit", "simulation", "infra"})
 """Folders whose tests open no connection at all."""
@@ -37,13 +37,21 @@ class NetworkUsed(BaseException):
     """A test opened a connection it must not open. No ``except Exception`` hides it."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    words = "run files, and the tests of each, in a random order: the same one for the same SEED"
+    parser.addoption("--shuffle", type=int, metavar="SEED", help=words)
+
+
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     groups = groups_of(items)
     for item in items:
         if item.get_closest_marker("xdist_group") is None and (group := groups.get(item.path)):
             item.add_marker(pytest.mark.xdist_group(group))
-    if hasattr(config, "workerinput"):  # in a single process the order is that of the files
+    seed = config.getoption("shuffle")
+    if seed is not None:
+        shuffle(items, seed)
+    elif hasattr(config, "workerinput"):  # in a single process the order is that of the files
         items.sort(key=lambda item: rank(item.path, groups))
 
 

@@ -1,10 +1,12 @@
-"""Which tests run in one worker, one after another, and which of these groups are begun first."""
+"""Which tests run in one worker, one after another, which of these groups are begun first, and the
+order of everything when that should be another one."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -61,3 +63,13 @@ def rank(path: Path, groups: Mapping[Path, str]) -> int:
         if name in FIRST:
             return FIRST.index(name)
     return len(FIRST)
+
+
+def shuffle(items: list[pytest.Item], seed: int) -> None:
+    """The files in random order, and the tests of each file, in place: the same order for the same
+    seed, so that each worker has it. A file's tests stay together, or what they share would be made
+    anew for each of them."""
+    random = Random(seed)  # noqa: S311  of an order, not of a secret
+    places = {path: random.random() for path in sorted({item.path for item in items})}
+    random.shuffle(items)
+    items.sort(key=lambda item: places[item.path])

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.support.groups import TESTS, groups_of, rank
+from tests.support.groups import TESTS, groups_of, rank, shuffle
 
 
 def item(file: str, **fixtures: str) -> Any:
@@ -54,6 +56,22 @@ def test_the_longest_are_begun_first() -> None:
         *("test_both", "test_both", "test_stack", "test_team", "test_alone", "test_none"),
         *("test_b", "test_c", "test_s", "test_a"),
     ]
+
+
+def test_a_random_order_is_the_seeds_and_keeps_files_together() -> None:
+    def order(seed: int) -> list[tuple[str, int]]:
+        items = [item(f"unit/test_{name}.py") for name in "abcd" for _ in range(4)]
+        numbers = {id(each): number for number, each in enumerate(items)}
+        shuffle(items, seed)
+        return [(each.path.stem, numbers[id(each)]) for each in items]
+
+    orders = [order(seed) for seed in range(5)]
+    assert orders == [order(seed) for seed in range(5)]
+    assert len({tuple(each) for each in orders}) == 5
+    for each in orders:
+        assert sorted(number for _, number in each) == list(range(16))
+        assert len(list(groupby(each, key=itemgetter(0)))) == 4
+    assert any(each != sorted(each) for each in orders)
 
 
 def test_an_item_that_is_no_function_uses_no_fixture() -> None:
