@@ -57,40 +57,30 @@ class MemoryStore:
         limit: int = 100,
         after: Cursor | None = None,
     ) -> Page:
-        names = (index.sk, "pk", "sk")
         if up_to is not None and index is not Index.DUE:
             raise ValueError(f"index {index} is not sorted by a number")
         with self._lock:
-            found = [
-                entry
-                for entry in self._control()
-                if entry.item.get(index.pk) == partition
-                and index.sk in entry.item
-                and (up_to is None or _value(entry, index.sk) <= up_to)
-            ]
+            found = self._indexed(index, partition)
+            if up_to is not None:
+                found = [entry for entry in found if _value(entry, index.sk) <= up_to]
+            names = (index.sk, "pk", "sk")
             page = _page(found, names, descending=descending, limit=limit, after=after)
         return page if page.next is None else Page(page.found, {**page.next, index.pk: partition})
 
     def count(self, index: Index, partition: str, *, before: str | int, at_most: int) -> int:
         check_count(index, before, at_most)
         with self._lock:
-            found = [
-                entry
-                for entry in self._control()
-                if entry.item.get(index.pk) == partition
-                and index.sk in entry.item
-                and _value(entry, index.sk) < before
-            ]
-        return min(len(found), at_most)
+            found = self._indexed(index, partition)
+        return min(len([e for e in found if _value(e, index.sk) < before]), at_most)
 
     def query_partition(
         self, pk: str, *, sk_prefix: str, limit: int = 100, after: Cursor | None = None
     ) -> Page:
         with self._lock:
             found = [
-                entry
-                for entry in self._control()
-                if entry.key.pk == pk and entry.key.sk.startswith(sk_prefix)
+                Found(key, item)
+                for key, item in self._control()
+                if key.pk == pk and key.sk.startswith(sk_prefix)
             ]
             return _page(found, ("pk", "sk"), descending=False, limit=limit, after=after)
 
@@ -107,10 +97,17 @@ class MemoryStore:
                 else:
                     self._items.pop(write.key, None)
 
-    def _control(self) -> Iterable[Found]:
-        for key, item in self._items.items():
-            if key.table is Table.CONTROL:
-                yield Found(key, item)
+    def _indexed(self, index: Index, partition: str) -> list[Found]:
+        """One partition of an index, in no order."""
+        pk, sk = index.pk, index.sk
+        return [
+            Found(key, item)
+            for key, item in self._control()
+            if item.get(pk) == partition and sk in item
+        ]
+
+    def _control(self) -> Iterable[tuple[Key, Item]]:
+        return [entry for entry in self._items.items() if entry[0].table is Table.CONTROL]
 
 
 def _page(

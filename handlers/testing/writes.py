@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..jobs.storage.validation import check_values
 from ..jobs.words.errors import Reason, Why
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from ..jobs.words.writes import Item, Value, Write
 
     KeyNames: TypeAlias = Mapping[Table, tuple[str, str]]
+
+_INDEX_KEYS: Final = tuple(
+    entry for index in Index for entry in ((index.pk, False), (index.sk, index is Index.DUE))
+)
+"""Index keys, and whether each is a number. One has to have its type, even if it is alone."""
 
 
 def item_after(write: Write, old: Item | None, names: KeyNames) -> dict[str, Value] | Reason | None:
@@ -58,7 +63,7 @@ def _updated(write: Update, old: Item) -> dict[str, Value]:
         before = old.get(name, 0)
         if isinstance(before, bool) or not isinstance(before, int | Decimal):
             raise BadValue(f"attribute {name!r} is not a number to add to")
-        added[name] = number(Decimal(before) + amount)
+        added[name] = number(before + amount)
     return {**kept, **storable(write.set), **added}
 
 
@@ -67,22 +72,15 @@ def _check_item(key: Key, item: Item) -> None:
     if size > MAX_ITEM_BYTES:
         raise BadValue(f"an item of about {size} bytes; the most is {MAX_ITEM_BYTES}")
     if key.table is Table.CONTROL:
-        for index in Index:
-            _check_index(index, item)
+        for name, is_number in _INDEX_KEYS:
+            if name in item and not _can_be_sorted(item[name], is_number=is_number):
+                raise BadValue(f"index key {name!r} can't be {item[name]!r}")
 
 
-def _check_index(index: Index, item: Item) -> None:
-    """An attribute that is an index key has to have that key's type, even if it is alone."""
-    number_sorted = index is Index.DUE
-    for name, is_number in ((index.pk, False), (index.sk, number_sorted)):
-        value = item.get(name, 0 if is_number else "-")
-        good = (
-            isinstance(value, int | Decimal) and not isinstance(value, bool)
-            if is_number
-            else isinstance(value, str) and value != ""
-        )
-        if not good:
-            raise BadValue(f"index key {name!r} can't be {value!r}")
+def _can_be_sorted(value: Value, *, is_number: bool) -> bool:
+    if is_number:
+        return isinstance(value, int | Decimal) and not isinstance(value, bool)
+    return isinstance(value, str) and value != ""
 
 
 def _key_attributes(key: Key, names: KeyNames) -> dict[str, Value]:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from handlers.jobs.words.errors import Reason
-from handlers.jobs.words.writes import Found, Key, Table
+from handlers.jobs.words.writes import Key, Table
 from handlers.testing.job_store import MemoryStore
 from handlers.testing.writes import item_after
 
@@ -71,11 +71,11 @@ class WatchedStore(MemoryStore):
     def snapshot(self, table: Table = Table.CONTROL) -> Mapping[Key, Item]:
         return {key: item for key, item in self._then().items() if key.table is table and item}
 
-    def _control(self) -> Iterable[Found]:
+    def _control(self) -> Iterable[tuple[Key, Item]]:
         if self._as_of is None:
             return super()._control()
         return [
-            Found(key, item)
+            (key, item)
             for key, item in self._then().items()
             if key.table is Table.CONTROL and item is not None
         ]
