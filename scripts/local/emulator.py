@@ -3,9 +3,10 @@
 ministack 1.5.33 answers everything from one thread, so what a bulk chunk's transaction costs is
 what every small job waits at the database. Behaviour is the same with and without them:
 
+- A long transaction is overtaken by short requests until its one step: ``ahead``.
 - Items are copied by ``copied``: attribute values are trees of plain JSON, for which the general
   ``copy.deepcopy`` is five times slower. It took 40 % of a transaction.
-- What depends on an expression's text alone is worked out once per text.
+- What depends on the text of an expression or a number alone is worked out once per text.
 - The whole request of every transaction is kept for ten minutes, to compare it with a later one
   that has the same token: half a megabyte each. A digest of the request answers the same question.
 """
@@ -18,7 +19,7 @@ import hashlib
 import inspect
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
 from importlib.metadata import version
 from types import ModuleType, SimpleNamespace
@@ -29,6 +30,7 @@ from ministack import app  # type: ignore[import-untyped]  # it has no types
 from ministack.services import dynamodb  # type: ignore[import-untyped]  # it has no types
 
 from . import enforcing
+from .ahead import Handler, known_ahead, of_the_same_request, overtaken
 from .errors import LocalError
 from .ministack import DATABASE_URL
 
@@ -103,16 +105,31 @@ def _digests(keep: Function) -> Function:
 CORRECTIONS: Final[Mapping[str, tuple[tuple[str, ...], Callable[[Function], Function]]]] = {
     "_tokenize": (("expr",), _tokens_once),
     "_condition_syntax_error": (("expr", "slot"), once),
+    "_number_error": (("text",), once),
+    "_number_size_bytes": (("text",), once),
     "_txn_token_store": (("crt", "entry"), _digests),
+    "_transact_write_items": (("data",), of_the_same_request),
+    "_transact_write_action_error": (("op_type", "op"), known_ahead(1)),
+    "_evaluate_condition": (
+        ("expr", "item", "attr_values", "attr_names", "slot"),
+        known_ahead(2),
+    ),
+    "_apply_update_expression": (
+        ("item", "expr", "attr_values", "attr_names", "updated_attrs"),
+        known_ahead(2),
+    ),
+    "_item_size_bytes": (("item",), known_ahead(0)),
 }
 """Functions of ministack's database: their parameters, and what is made of each."""
+NAMES: Final = ("copy", "handle_request", *CORRECTIONS)
+"""What is corrected."""
 
 
 def correct(module: ModuleType) -> None:
     """Correct ministack's database module. Raises LocalError when it is not the one these
     corrections are for: one that no longer fits must not go unnoticed."""
     _check(module)
-    vars(module)["copy"] = SimpleNamespace(deepcopy=copied)
+    vars(module).update(copy=SimpleNamespace(deepcopy=copied), handle_request=overtaken(module))
     for name, (_, corrected) in CORRECTIONS.items():
         setattr(module, name, corrected(getattr(module, name)))
 
@@ -125,7 +142,7 @@ def _check(module: ModuleType) -> None:
             f"{CORRECTED}. See whether each correction is still needed and fits (the tests of the "
             "emulator compare the two), then change CORRECTED"
         )
-    if unknown := [name for name in ("copy", *CORRECTIONS) if not _fits(module, name)]:
+    if unknown := [name for name in NAMES if not _fits(module, name)]:
         raise LocalError(
             f"ministack's database has no {', '.join(unknown)} as scripts/local/emulator.py "
             "corrects it, or is corrected already"
@@ -136,13 +153,12 @@ def _fits(module: ModuleType, name: str) -> bool:
     found = getattr(module, name, None)
     if name == "copy":
         return found is copy
+    if name == "handle_request":
+        return inspect.iscoroutinefunction(found)
     parameters, _ = CORRECTIONS[name]
     return inspect.isfunction(found) and tuple(inspect.signature(found).parameters) == parameters
 
 
-Handler: TypeAlias = Callable[
-    [str, str, dict[str, str], bytes, dict[str, Any]], Awaitable[tuple[int, dict[str, str], bytes]]
-]
 DECLARED: Final = frozenset({"DescribeTable", "ListTables"})
 """What is asked of the tables that CloudFormation made: ``tables`` makes them in the database."""
 

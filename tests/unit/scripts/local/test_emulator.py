@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
-import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
-from functools import cache
-from types import ModuleType
 from typing import Any, Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scripts.local import emulator
-from scripts.local.emulator import CORRECTIONS, Digest, copied, correct, once
+from scripts.local import ahead, emulator
+from scripts.local.emulator import NAMES, Digest, copied, correct, once
 from scripts.local.errors import LocalError
-
-TABLE: Final = "records"
-
-
-def fresh() -> ModuleType:
-    """ministack's database module, once more, with tables of its own."""
-    spec = importlib.util.find_spec("ministack.services.dynamodb")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@cache
-def both() -> tuple[ModuleType, ModuleType]:
-    """As it is, and corrected."""
-    corrected = fresh()
-    correct(corrected)
-    return fresh(), corrected
-
+from tests.support.local_database import (
+    REQUESTS,
+    TABLE,
+    action,
+    ask,
+    both,
+    empty,
+    fresh,
+    used,
+)
 
 # --- copies ----------------------------------------------------------------------------------
 
@@ -114,141 +99,19 @@ def test_a_digest_is_equal_to_requests_of_the_same_content() -> None:
 
 # --- the whole database, beside the one that is not corrected ----------------------------------
 
-NAMES: Final = ("a", "b", "tags")
-NUMBERS: Final = st.sampled_from(["0", "1", "-7", "1.50", "12e3", "9" * 39, "none"])
-SCALARS: Final = st.one_of(
-    st.builds(lambda text: {"S": text}, st.text(max_size=3)),
-    st.builds(lambda number: {"N": number}, NUMBERS),
-    st.just({"BOOL": True}),
-)
-VALUES: Final = st.one_of(
-    SCALARS,
-    st.builds(lambda values: {"L": values}, st.lists(SCALARS, max_size=3)),
-    st.builds(
-        lambda values: {"M": values},
-        st.dictionaries(st.sampled_from(["x", "y"]), SCALARS, max_size=2),
-    ),
-    st.builds(
-        lambda members: {"SS": members},
-        st.lists(st.sampled_from(["p", "q"]), min_size=1, max_size=2, unique=True),
-    ),
-)
-UPDATES: Final = st.sampled_from(
-    [
-        "SET #a = :a, #v = #v + :one",
-        "SET #a = :a, b = #a",
-        "SET b = list_append(if_not_exists(b, :list), :list)",
-        "SET b.x = :a REMOVE #a",
-        "SET tags[0] = :a",
-        "ADD #v :one, tags :set",
-        "DELETE tags :set",
-        "REMOVE b[0], #a",
-        "SET ((#a)) = :a",
-        "SET size = :a",
-        "SET #a = ",
-        "",
-    ]
-)
-CONDITIONS: Final = st.sampled_from(
-    [
-        None,
-        "#v = :one",
-        "attribute_not_exists(#a) OR (#v < :one AND NOT contains(tags, :a))",
-        "#v BETWEEN :one AND :one",
-        "size(#a) > :one",
-        "((#v = :one))",
-        "#v = ",
-        "",
-    ]
-)
-KEYS: Final = st.sampled_from(["001", "1", "é"]).map(
-    lambda name: {"tenant": {"S": "t"}, "id": {"S": name}}
-)
 
-
-def action(key: Mapping[str, Any], update: str, condition: str | None, a: object) -> dict[str, Any]:
-    return {
-        "TableName": TABLE,
-        "Key": key,
-        "UpdateExpression": update,
-        **({} if condition is None else {"ConditionExpression": condition}),
-        "ExpressionAttributeNames": {"#a": "a", "#v": "version"},
-        "ExpressionAttributeValues": {
-            ":a": a,
-            ":one": {"N": "1"},
-            ":list": {"L": [{"S": "l"}]},
-            ":set": {"SS": ["p"]},
-        },
-    }
-
-
-def used(request: dict[str, Any]) -> dict[str, Any]:
-    """Without the names and values its expressions do not mention, which would be refused."""
-    text = request["UpdateExpression"] + request.get("ConditionExpression", "")
-    for part in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
-        request[part] = {name: value for name, value in request[part].items() if name in text}
-        if not request[part]:
-            del request[part]
-    return request
-
-
-ACTIONS: Final = st.builds(action, KEYS, UPDATES, CONDITIONS, VALUES).map(used)
-PUTS: Final = st.builds(
-    lambda key, rest: {"TableName": TABLE, "Item": {**rest, **key}},
-    KEYS,
-    st.dictionaries(st.sampled_from([*NAMES, "version"]), VALUES, max_size=4),
-)
-REQUESTS: Final = st.one_of(
-    st.tuples(st.just("PutItem"), PUTS),
-    st.tuples(
-        st.just("UpdateItem"),
-        st.builds(
-            lambda update, back: {**update, "ReturnValues": back},
-            ACTIONS,
-            st.sampled_from(["NONE", "ALL_OLD", "ALL_NEW", "UPDATED_NEW", "UPDATED_OLD"]),
-        ),
-    ),
-    st.tuples(
-        st.just("TransactWriteItems"),
-        st.builds(
-            lambda items, token: {
-                "TransactItems": [{"Put" if "Item" in item else "Update": item} for item in items],
-                "ReturnConsumedCapacity": "INDEXES",
-                **({"ClientRequestToken": token} if token else {}),
-            },
-            st.lists(ACTIONS | PUTS, min_size=1, max_size=3),
-            st.sampled_from(["", "", "one", "two"]),
-        ),
-    ),
-)
-
-
-def ask(module: ModuleType, what: str, request: Mapping[str, Any]) -> tuple[int, Any]:
-    sent = json.dumps(request).encode()
-    answering = module.handle_request(
-        "POST", "/", {"x-amz-target": f"DynamoDB_20120810.{what}"}, sent, {}
-    )
-    # It waits for nothing, so no event loop is needed.
-    with pytest.raises(StopIteration) as answered:
-        answering.send(None)
-    status, _, body = answered.value.value
-    return status, json.loads(body)
-
-
-def empty(module: ModuleType) -> None:
-    module.reset()
-    keys = [("tenant", "HASH"), ("id", "RANGE")]
-    made = {
-        "TableName": TABLE,
-        "BillingMode": "PAY_PER_REQUEST",
-        "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in keys],
-        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name, _ in keys],
-    }
-    assert ask(module, "CreateTable", made)[0] == 200
-
-
+@pytest.mark.parametrize("long", [1, ahead.LONG])
 @given(st.lists(REQUESTS, min_size=1, max_size=6))
-def test_the_corrected_database_answers_as_the_other(requests: list[tuple[str, Any]]) -> None:
+def test_the_corrected_database_answers_as_the_other(
+    long: int, requests: list[tuple[str, Any]]
+) -> None:
+    """Also when so few actions are worked on ahead."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ahead, "LONG", long)
+        _answers_the_same(requests)
+
+
+def _answers_the_same(requests: list[tuple[str, Any]]) -> None:
     for module in both():
         empty(module)
     for what, request in requests:
@@ -284,7 +147,7 @@ def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         correct(fresh())
 
 
-@pytest.mark.parametrize("name", ["copy", *CORRECTIONS])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("other", [None, lambda other: other])
 def test_a_database_that_does_something_else_is_refused(
     name: str, other: Callable[..., Any] | None
