@@ -36,25 +36,27 @@ OF_THE_LANE: Final = frozenset({"begin", "store_receipt", "commit_chunk"})
 
 
 class HashedStore(WatchedStore):
-    """A WatchedStore that keeps a hash of its items."""
+    """A WatchedStore with a hash of its items. Written items are hashed when the hash is asked for:
+    neither the beginning of a run, which other runs had already, nor a settling world asks."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.hashes: dict[Key, int] = {}
+        self._hashes: dict[Key, int] = {}
+        self._written: set[Key] = set()
 
     def transact(self, action: str, writes: Sequence[Write]) -> None:
         super().transact(action, writes)
-        for write in writes:
-            if write.key in self._items:
-                self.hashes[write.key] = hash(
-                    repr(sorted(self._items[write.key].items(), key=_name))
-                )
-            else:
-                self.hashes.pop(write.key, None)
+        self._written.update(write.key for write in writes)
 
     @property
     def hash(self) -> int:
-        return hash(frozenset(self.hashes.items()))
+        for key in self._written:
+            if key in self._items:
+                self._hashes[key] = hash(repr(sorted(self._items[key].items(), key=_name)))
+            else:
+                self._hashes.pop(key, None)
+        self._written.clear()
+        return hash(frozenset(self._hashes.items()))
 
 
 def _name(entry: tuple[str, object]) -> str:
