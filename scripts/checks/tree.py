@@ -16,6 +16,7 @@ from typing import Final
 MODULE_LINES: Final = 450
 """A module has fewer lines than this; tests may be as long as they need."""
 
+CDK: Final = "aws_cdk"
 RULES: Final = Path("handlers/jobs")
 RULE_TESTS: Final = Path("tests/unit/jobs")
 
@@ -92,6 +93,29 @@ def _paths(node: ast.AST) -> list[str]:
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         return [node.module or "", *(alias.name for alias in node.names)]
+    return []
+
+
+def cdk_modules(root: Path, files: Iterable[Path]) -> set[str]:
+    """Modules of the CDK that code imports, or names after ``import aws_cdk as cdk``."""
+    found = set()
+    for name in files:
+        if name.suffix == ".py" and "aws_cdk" in (text := _text(root / name)):
+            for node in ast.walk(ast.parse(text)):
+                found |= {path for path in _cdk_paths(node) if path.startswith(CDK)}
+    return found
+
+
+def _cdk_paths(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module:
+        # The CDK's classes begin with a capital, its modules do not.
+        modules = [alias.name for alias in node.names if alias.name.islower()]
+        return [node.module, *(f"{node.module}.{name}" for name in modules)]
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        named = node.value.id in {CDK, "cdk"} and node.attr.startswith("aws_")
+        return [f"{CDK}.{node.attr}"] if named else []
     return []
 
 

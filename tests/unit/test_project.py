@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Final
 
@@ -325,6 +326,39 @@ def test_a_foreign_import_of_app_is_found() -> None:
         "import json\nfrom infra.settings import S\ndef f():\n    from handlers.jobs import model\n"
     )
     assert tree.foreign_imports(source, APP_MAY_IMPORT) == ["handlers"]
+
+
+# --- types ------------------------------------------------------------------------------------
+
+USED_UNNAMED: Final = {"aws_cdk.cx_api"}
+"""What ``App.synth`` answers with."""
+
+
+def types_read_of_the_cdk() -> set[str]:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    overrides = settings["tool"]["mypy"]["overrides"]
+    [read] = [each["module"] for each in overrides if each.get("follow_imports") == "normal"]
+    return set(read)
+
+
+def test_types_are_read_of_the_cdk_modules_that_are_used() -> None:
+    """Of the others they are not, which makes a check three times faster."""
+    assert types_read_of_the_cdk() == tree.cdk_modules(ROOT, FILES) | USED_UNNAMED
+
+
+@pytest.mark.parametrize(
+    ("line", "module"),
+    [
+        ("from aws_cdk import Stack, aws_msk as msk", "aws_cdk.aws_msk"),
+        ("import aws_cdk.aws_msk", "aws_cdk.aws_msk"),
+        ("from aws_cdk.pipelines import CodePipeline", "aws_cdk.pipelines"),
+        ("import aws_cdk as cdk\ncdk.aws_msk.CfnCluster", "aws_cdk.aws_msk"),
+    ],
+)
+def test_a_used_module_of_the_cdk_is_found(tmp_path: Path, line: str, module: str) -> None:
+    found = tree.cdk_modules(tmp_path, [write(tmp_path, "infra/a.py", line)])
+    assert found - {"aws_cdk"} == {module}
+    assert module not in types_read_of_the_cdk()
 
 
 # --- the tests' own surroundings --------------------------------------------------------------
