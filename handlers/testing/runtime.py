@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from random import Random
-from threading import Semaphore, Thread, current_thread
+from threading import Lock, Thread, current_thread
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -42,9 +42,15 @@ class ManualEvent:
         return self._set
 
 
+def _taken(lock: Lock) -> Lock:
+    lock.acquire()
+    return lock
+
+
 @dataclass
 class _Participant:
-    turn: Semaphore = field(default_factory=lambda: Semaphore(0))
+    turn: Lock = field(default_factory=lambda: _taken(Lock()))
+    """Nobody's while it is the participant's turn to go on."""
     deadline: int | None = 0
     event: ManualEvent | None = None
     parked: int = 0
