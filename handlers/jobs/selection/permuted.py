@@ -22,11 +22,11 @@ class PermutedIds:
         self._ids = ids
         self._seed = seed
         self.total = 0
-        """Distinct ids taken so far."""
+        """Distinct ids, when all are taken."""
         self.duplicates = 0
+        self._read = 0
 
     def __iter__(self) -> Iterator[str]:
-        self.total = self.duplicates = 0
         columns = "place INTEGER, id TEXT, PRIMARY KEY (place, id)"
         with closing(private_table(columns)) as table:
             self._take(table)
@@ -37,11 +37,14 @@ class PermutedIds:
 
     def _take(self, table: sqlite3.Connection) -> None:
         insert = "INSERT OR IGNORE INTO seen VALUES (?, ?)"
+        self.total = table.executemany(insert, self._rows()).rowcount
+        self.duplicates = self._read - self.total
+
+    def _rows(self) -> Iterator[tuple[int, str]]:
+        self._read = 0
         for id_ in self._ids:
-            if table.execute(insert, (place_of(id_, self._seed), id_)).rowcount:
-                self.total += 1
-            else:
-                self.duplicates += 1
+            self._read += 1
+            yield place_of(id_, self._seed), id_
 
 
 def distinct(ids: Iterable[str], seed: str, *, permute: bool) -> DistinctIds | PermutedIds:
