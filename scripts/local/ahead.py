@@ -31,7 +31,9 @@ LONG = 25
 LONGEST: Final = 100
 """ministack refuses a transaction with more actions before it looks at any."""
 AT_ONCE = 4
-"""Actions that are worked on before other requests have their turn: half a millisecond."""
+"""Actions that are worked on before other requests have their turns: half a millisecond."""
+TURNS = 5
+"""Of the event loop: a request that has just come needs some until it is read, and answered."""
 
 
 class Ahead:
@@ -127,7 +129,8 @@ async def _work_ahead(module: ModuleType, actions: Sequence[Request]) -> None:
         if kind != "Put":
             _evaluate(its, call)
         if number % AT_ONCE == 0:
-            await asyncio.sleep(0)
+            for _ in range(TURNS):
+                await asyncio.sleep(0)
 
 
 def _evaluate(its: dict[str, Any], call: Request) -> None:

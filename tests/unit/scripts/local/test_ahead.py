@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts.local import ahead
-from scripts.local.ahead import AT_ONCE, LONG, LONGEST, Ahead
+from scripts.local.ahead import AT_ONCE, LONG, LONGEST, TURNS, Ahead
 from tests.support.local_database import (
     REQUESTS,
     TABLE,
@@ -103,9 +103,9 @@ def test_a_short_request_overtakes_a_long_transaction(which: int, order: list[st
     assert changes(module) == [1] * MANY
 
 
-def test_others_have_a_turn_after_every_few_actions() -> None:
+def test_others_have_turns_after_every_few_actions() -> None:
     module = filled(both()[1])
-    assert turns(module, transaction(MANY)) == MANY // AT_ONCE + 1
+    assert turns(module, transaction(MANY)) == MANY // AT_ONCE * TURNS + 1
 
 
 @pytest.mark.parametrize("actions", [LONG - 1, LONGEST + 1])
@@ -139,16 +139,16 @@ def test_a_transaction_finds_its_answers_in_its_step(monkeypatch: pytest.MonkeyP
 
 
 def conflict(module: ModuleType, after: int, number: int) -> Answer:
-    """A long transaction's answer, when another request changes a record after so many turns."""
+    """A long transaction's answer, when another request changes a record after so many actions."""
     asked = Asked(module, "TransactWriteItems", transaction())
-    for _ in range(after):
+    for _ in range(after // AT_ONCE * TURNS):
         assert asked.turn() is None
         assert not any(changes(module))
     assert ask(module, "UpdateItem", change(number, 1))[0] == 200
     return asked.answer()
 
 
-@pytest.mark.parametrize("after", range(MANY // AT_ONCE + 1))
+@pytest.mark.parametrize("after", range(0, MANY + 1, AT_ONCE))
 def test_a_change_at_any_turn_cancels_all_of_it(after: int) -> None:
     for number in (0, MANY - 1):
         module = filled(both()[1])
@@ -177,7 +177,7 @@ def test_answers_of_an_item_that_was_changed_since_would_be_seen(
 
     monkeypatch.setattr(Ahead, "answer", stale)
     module = filled(both()[1])
-    assert conflict(module, MANY // AT_ONCE, 0)[0] == 200
+    assert conflict(module, MANY, 0)[0] == 200
     assert changes(module) == [2, *[1] * (MANY - 1)]
 
 
@@ -224,6 +224,7 @@ def test_what_overtakes_it_comes_before_all_of_it(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ahead, "LONG", 1)
         patch.setattr(ahead, "AT_ONCE", 1)
+        patch.setattr(ahead, "TURNS", 1)
         for module in (plain, corrected):
             empty(module)
             for each in before:
