@@ -160,13 +160,9 @@ class Index(StrEnum):
     HELD = "held"
     """Jobs of a tenant and lane that wait for a slot; sorted by job id (string)."""
 
-    @property
-    def pk(self) -> str:
-        return f"{self.value}_pk"
-
-    @property
-    def sk(self) -> str:
-        return f"{self.value}_sk"
+    def __init__(self, name: str) -> None:
+        self.pk: Final = f"{name}_pk"
+        self.sk: Final = f"{name}_sk"
 
 
 Cursor: TypeAlias = Mapping[str, "str | int"]
