@@ -79,11 +79,12 @@ def imports_from_tests(root: Path, files: Iterable[Path]) -> list[str]:
     a module that is no test."""
     found = []
     for name in files:
-        if name.suffix == ".py":
-            for node in ast.walk(ast.parse(_text(root / name))):
-                modules = {part for path in _paths(node) for part in path.split(".")}
-                tests = sorted(module for module in modules if module.startswith("test_"))
-                found += [f"{name}: imports from {module}" for module in tests]
+        if name.suffix == ".py" and "test_" in (text := _text(root / name)):
+            for node in ast.walk(ast.parse(text)):
+                if paths := _paths(node):
+                    modules = {part for path in paths for part in path.split(".")}
+                    tests = sorted(module for module in modules if module.startswith("test_"))
+                    found += [f"{name}: imports from {module}" for module in tests]
     return found
 
 
