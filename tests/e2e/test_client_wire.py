@@ -73,7 +73,7 @@ def api() -> Iterator[Api]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         state.url = f"http://127.0.0.1:{server.server_port}/stage"
         yield state

@@ -42,7 +42,7 @@ def heard() -> list[tuple[str, bytes]]:
 def rough(heard: list[tuple[str, bytes]]) -> Iterator[Wire]:
     handler = type("Handler", (Behind,), {"heard": heard})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        serving = threading.Thread(target=server.serve_forever)
+        serving = threading.Thread(target=server.serve_forever, args=(0.01,))
         serving.start()
         with wire({"sqs": server.server_port}, seed=1) as wires:
             yield wires

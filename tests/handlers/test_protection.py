@@ -65,7 +65,7 @@ def agent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Agent]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
         made.url = f"http://127.0.0.1:{server.server_port}/api/0123"
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield made
         made.answering.set()

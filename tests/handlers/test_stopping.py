@@ -78,7 +78,7 @@ def queues() -> Iterator[Queues]:
             """Nothing."""
 
     here = Queues(ThreadingHTTPServer(("127.0.0.1", 0), Handler))
-    thread = threading.Thread(target=here.server.serve_forever)
+    thread = threading.Thread(target=here.server.serve_forever, args=(0.01,))
     thread.start()
     yield here
     here.server.shutdown()
