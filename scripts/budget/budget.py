@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -23,6 +23,8 @@ from handlers.jobs.words.limits import (
 
 from .event import event_bytes
 from .made import create
+
+_as_json: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Row(BaseModel):
@@ -108,7 +110,7 @@ def largest(ids: Iterable[str], limits: Limits) -> list[str]:
 
 
 def _cost(id_: str) -> int:
-    return body_bytes(json.dumps(id_, ensure_ascii=False)) - len('""')
+    return body_bytes(_as_json(id_)) - len('""')
 
 
 # --- measuring --------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ..storage.transaction import retry_transient
 from ..words.errors import JobFailed, PayloadGone, Transient, UploadGone
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ..words.job import IdCursor, Job
     from ..words.ports import PayloadStore, RecordQuery, UploadStore, World
     from ..words.upload import Upload
+
+_as_json: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ def lines(ids: Iterable[str], block: int = PAYLOAD_BLOCK) -> Iterator[bytes]:
     waiting: list[bytes] = []
     size = 0
     for id_ in ids:
-        line = json.dumps(id_, ensure_ascii=False).encode() + b"\n"
+        line = _as_json(id_).encode() + b"\n"
         waiting.append(line)
         size += len(line)
         if size >= block:
