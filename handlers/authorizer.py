@@ -7,6 +7,7 @@ nothing else; the API reads it at ``requestContext.authorizer``, with the scopes
 from __future__ import annotations
 
 import os
+import ssl
 import time
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -92,13 +93,24 @@ class _Client(jwt.PyJWKClient):
         return found
 
 
+@cache
+def _trusted() -> ssl.SSLContext:
+    """The authorities that the system trusts. To read them takes longer than to check a token, so
+    it is done once, not for each read of a key set."""
+    return ssl.create_default_context()
+
+
 class Keys:
     """The issuer's key set, kept for ``KEYS_LIFETIME``. While it cannot be read, the last good keys
     serve until ``KEYS_LAST_GOOD``."""
 
     def __init__(self, url: str, *, cooldown: float) -> None:
         self._client = _Client(
-            url, lifespan=KEYS_LIFETIME, timeout=KEYS_TIMEOUT, cooldown_duration=cooldown
+            url,
+            lifespan=KEYS_LIFETIME,
+            timeout=KEYS_TIMEOUT,
+            cooldown_duration=cooldown,
+            ssl_context=_trusted(),
         )
         self._cooldown = cooldown
         self._good: Sequence[jwt.PyJWK] = ()

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import json
+import ssl
 import subprocess
 import sys
 import time
@@ -269,6 +270,23 @@ def test_the_key_set_is_read_once(keys: KeySet) -> None:
         assert call(f"Bearer {token(tenant=tenant)}")["context"]["tenant"] == tenant
 
     assert keys.reads == 1
+
+
+def test_what_the_system_trusts_is_read_once_for_all_reads_of_key_sets(
+    keys: KeySet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[ssl.SSLContext] = []
+    monkeypatch.setattr(ssl.SSLContext, "load_default_certs", lambda self, *_: read.append(self))
+    authorizer._trusted.cache_clear()
+    try:
+        for count in (1, 2):
+            authorizer.verifier.cache_clear()
+            assert call(f"Bearer {token()}")
+            assert (keys.reads, len(read)) == (count, 1)
+        assert read[0].verify_mode is ssl.CERT_REQUIRED
+        assert read[0].check_hostname
+    finally:
+        authorizer._trusted.cache_clear()  # the next one trusts what the system does
 
 
 def test_an_old_key_set_is_read_again(
