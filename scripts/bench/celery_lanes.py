@@ -134,7 +134,9 @@ def celery_lanes(
     started: list[Process] = []
     try:
         for queue, slots in ((small, SLOTS), (bulk, SLOTS), (one, 2 * SLOTS)):
-            started.append(_worker(queue, slots, environment, folder))
+            # As Fairlane's bulk worker does. What serves both queues can't.
+            behind = queue == bulk
+            started.append(_worker(queue, slots, environment, folder, behind=behind))
         made = partial(CeleryLanes, folder, broker, bulk_records=bulk_records)
         yield (
             made(small=small, bulk=bulk, slots=SLOTS),
@@ -144,7 +146,9 @@ def celery_lanes(
         processes.stop(started, grace=STOP_GRACE_S)
 
 
-def _worker(queue: str, slots: int, environment: dict[str, str], folder: Path) -> Process:
+def _worker(
+    queue: str, slots: int, environment: dict[str, str], folder: Path, *, behind: bool
+) -> Process:
     command = [sys.executable, "-m", "celery", "-A", "scripts.bench.celery_app", "worker"]
     options = ["-Q", queue, "-c", str(slots), "-n", f"{queue}@bench", "-O", "fair", "-l", "INFO"]
     return processes.start(
@@ -152,6 +156,7 @@ def _worker(queue: str, slots: int, environment: dict[str, str], folder: Path) -
         env=environment,
         cwd=PACKAGES,
         log=folder / f"{queue}.log",
+        behind=behind,
     )
 
 

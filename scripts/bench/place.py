@@ -54,13 +54,14 @@ class Place:
                 stack.down()
 
     def serving(self) -> LocalStack:
-        """The stack with both lanes at work. Its recovery stands still, as always here: what runs
-        once a minute would be in one measurement and not in the next."""
+        """The stack with both lanes at work. The bulk worker lets every other process have the
+        processor first: on AWS it has one of its own. Recovery stands still, as always here: what
+        runs once a minute would be in one measurement and not in the next."""
         stack = self._up()
         _listen(stack, enabled=True)
         if not stack.workers.running:
             with self.steps.step("Starting a bulk worker"):
-                stack.workers.start(1)
+                stack.workers.start(1, behind=True)
         return stack
 
     def quiet(self) -> LocalStack:

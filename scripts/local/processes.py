@@ -7,6 +7,7 @@ started when ours did is ever signalled.
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,8 @@ from typing import Final
 import psutil
 from pydantic import BaseModel, ConfigDict
 
+NICENESS: Final = 10
+"""Of what lets other processes have the processor first."""
 SAME_START_S = 1.5
 """Start times are derived from the boot time, which the system may correct a little."""
 
@@ -88,9 +91,17 @@ _children: Final[dict[tuple[int, float], subprocess.Popen[bytes]]] = {}
 """Those this interpreter started, by pid and start: only their parent learns how they ended."""
 
 
-def start(command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path) -> Process:
+def start(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    log: Path,
+    behind: bool = False,
+) -> Process:
     """Start a process in its own session (Ctrl-C in the terminal does not reach it), with its
-    output appended to ``log``. Raises OSError."""
+    output appended to ``log``. behind: other processes have the processor first.
+    Raises OSError."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as out:
         child = subprocess.Popen(  # noqa: S603 - our own commands
@@ -102,9 +113,22 @@ def start(command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Pat
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+    if behind:
+        _stand_back(child.pid)
     started = psutil.Process(child.pid).create_time()
     _children[child.pid, started] = child
     return Process(pid=child.pid, started=started, log=log)
+
+
+def _stand_back(pid: int) -> None:
+    """Of a process that has no threads yet. Best effort: it may have ended already."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
+    # Where Linux shares the processor out among sessions, niceness counts within a session only.
+    session = Path(f"/proc/{pid}/autogroup")
+    with contextlib.suppress(OSError):
+        if session.exists():
+            session.write_text(str(NICENESS))
 
 
 def stop(processes: Sequence[Process], *, grace: float) -> None:

@@ -58,10 +58,11 @@ class Workers:
         env: Mapping[str, str | None] | None = None,
         module: str | None = None,
         code: Path | None = None,
+        behind: bool = False,
     ) -> list[Process]:
         """Start ``count`` more workers; ``env`` goes over the task's environment (None removes a
         variable), ``module`` runs instead of its command, and ``code`` is imported from before all
-        else, for what a scenario changes on purpose."""
+        else, for what a scenario changes on purpose. behind: see ``processes.start``."""
         task = self._task()
         container = _container(task)
         over = {**self._environment(container), **self._credentials(task), **(env or {})}
@@ -72,6 +73,7 @@ class Workers:
                 env={name: value for name, value in over.items() if value is not None},
                 cwd=code or self._code,
                 log=self._folder / f"worker-{len(self._all) + 1}.log",
+                behind=behind,
             )
             self._all.append(worker)
             self._changed(self._all)

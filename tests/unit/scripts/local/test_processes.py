@@ -56,3 +56,24 @@ def test_what_a_stopped_process_leaves_is_asked_to_end_and_not_only_killed(
     assert (tmp_path / "said").read_text() == "asked"
     assert not parent.alive()
     assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
+
+
+SLEEPING: Final = [sys.executable, "-c", "import time; time.sleep(600)"]
+
+
+@pytest.mark.parametrize("behind", [True, False])
+def test_a_process_lets_others_go_first_if_it_is_started_so(
+    tmp_path: Path, *, behind: bool
+) -> None:
+    process = processes.start(
+        SLEEPING, env=os.environ, cwd=tmp_path, log=tmp_path / "log", behind=behind
+    )
+    try:
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        expected = max(processes.NICENESS, own) if behind else own
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) == expected
+        session = Path(f"/proc/{process.pid}/autogroup")  # only Linux has it
+        if os.access(session, os.W_OK):
+            assert session.read_text().split()[-1] == (str(processes.NICENESS) if behind else "0")
+    finally:
+        processes.stop([process], grace=PATIENCE)
