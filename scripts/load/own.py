@@ -14,7 +14,7 @@ from scripts.local.state import ROOT
 from scripts.local.steps import Steps
 
 
-def up(
+def up(  # noqa: PLR0913  each says what the stack has
     name: str,
     *,
     steps: Steps,
@@ -23,10 +23,11 @@ def up(
     records: bool = True,
     search: bool = False,
     iam: bool = False,
+    one_by_one: bool = False,
     root: Path = ROOT,
 ) -> LocalStack:
     """Bring up a stack to measure on, called ``name``, or ``name-2`` and so on when that one is
-    another command's. Raises LocalError."""
+    another command's. one_by_one: see LocalStack. Raises LocalError."""
     for number in count(1):
         own = LocalStack(
             name if number == 1 else f"{name}-{number}",
@@ -39,6 +40,7 @@ def up(
             steps=steps,
         )
         own.measured = True
+        own.one_by_one = one_by_one
         try:
             return own.up()
         except (AlreadyUp, InUse):

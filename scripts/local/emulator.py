@@ -32,7 +32,7 @@ from ministack.services import dynamodb  # type: ignore[import-untyped]  # it ha
 from . import enforcing
 from .ahead import Handler, known_ahead, of_the_same_request, overtaken
 from .errors import LocalError
-from .ministack import DATABASE_URL
+from .ministack import DATABASE_URL, ONE_BY_ONE
 
 CORRECTED: Final = "1.5.33"
 """The version of ministack these corrections were written and checked for."""
@@ -125,11 +125,14 @@ NAMES: Final = ("copy", "handle_request", *CORRECTIONS)
 """What is corrected."""
 
 
-def correct(module: ModuleType) -> None:
-    """Correct ministack's database module. Raises LocalError when it is not the one these
-    corrections are for: one that no longer fits must not go unnoticed."""
+def correct(module: ModuleType, *, one_by_one: bool = False) -> None:
+    """Correct ministack's database module. one_by_one: no request overtakes another. Raises
+    LocalError when it is not the one these corrections are for: one that no longer fits must not
+    go unnoticed."""
     _check(module)
-    vars(module).update(copy=SimpleNamespace(deepcopy=copied), handle_request=overtaken(module))
+    vars(module)["copy"] = SimpleNamespace(deepcopy=copied)
+    if not one_by_one:
+        vars(module)["handle_request"] = overtaken(module)
     for name, (_, corrected) in CORRECTIONS.items():
         setattr(module, name, corrected(getattr(module, name)))
 
@@ -186,7 +189,7 @@ FORWARDED: Final = ("authorization", "content-type", "x-amz-date", "x-amz-target
 
 
 def main() -> None:
-    correct(dynamodb)
+    correct(dynamodb, one_by_one=ONE_BY_ONE in os.environ)
     if database := os.environ.get(DATABASE_URL):
         app.SERVICE_HANDLERS["dynamodb"] = forwarding(app.SERVICE_HANDLERS["dynamodb"], database)
     if app.AUTH:

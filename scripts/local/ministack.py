@@ -38,6 +38,9 @@ DATABASE_URL: Final = "AWS_ENDPOINT_URL_DYNAMODB"
 ENFORCED: Final = {"AUTH": "true"}
 """ministack's environment in which it refuses what the caller's role does not allow."""
 
+ONE_BY_ONE: Final = "FAIRLANE_ONE_BY_ONE"
+"""Set for a database in which no request overtakes another (``ahead``)."""
+
 
 def endpoint(port: int) -> str:
     return f"http://{HOST}:{port}"
@@ -55,9 +58,12 @@ def addresses(port: int, database_port: int) -> dict[str, str]:
     return {"AWS_ENDPOINT_URL": endpoint(port), DATABASE_URL: endpoint(database_port)}
 
 
-def start_database(folder: Path, started: Callable[[Process, int], None]) -> tuple[Process, int]:
-    """Like ``start``, of the database alone."""
-    return start(folder, started, log="database.log", over={"SERVICES": "dynamodb"})
+def start_database(
+    folder: Path, started: Callable[[Process, int], None], *, one_by_one: bool = False
+) -> tuple[Process, int]:
+    """Like ``start``, of the database alone. one_by_one: no request overtakes another."""
+    over = {"SERVICES": "dynamodb", **({ONE_BY_ONE: "1"} if one_by_one else {})}
+    return start(folder, started, log="database.log", over=over)
 
 
 def start(

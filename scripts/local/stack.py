@@ -65,6 +65,8 @@ class LocalStack(Parts):
         self.measured = False
         """Times are taken on it: every process of a function that work may need is warm from the
         start, and not only one."""
+        self.one_by_one = False
+        """Its database works on one request after the other, however long one takes."""
         self._settings = settings
         self._worker_count = workers
         self._with_records = records
@@ -289,7 +291,9 @@ class LocalStack(Parts):
             )
             return
         _, database_port = ministack.start_database(
-            folder, lambda process, port: self._save(database=process, database_port=port)
+            folder,
+            lambda process, port: self._save(database=process, database_port=port),
+            one_by_one=self.one_by_one,
         )
         ministack.start(
             folder,

@@ -94,6 +94,7 @@ class Bench:
         settings: Chosen | None = None,
         workers: int = 1,
         records: bool = True,
+        one_by_one: bool = False,
     ) -> Iterator[LocalStack]:
         """A local stack of the scenario's own; see LocalStack. It is taken down at the end."""
         stack = own.up(
@@ -102,6 +103,7 @@ class Bench:
             settings=settings,
             workers=workers,
             records=records,
+            one_by_one=one_by_one,
             root=self._root,
         )
         with own.taken_down(stack, steps=self.steps):
@@ -114,12 +116,20 @@ class Bench:
             self._measured[name] = measure()
         return cast("Measured", self._measured[name])
 
-    def shared(self, name: str, *, settings: Chosen, workers: int = 0) -> LocalStack:
+    def shared(
+        self, name: str, *, settings: Chosen, workers: int = 0, one_by_one: bool = False
+    ) -> LocalStack:
         """A stack that several parts use one after another, without records; the first to ask
         brings it up. Each uses a tenant of its own, and leaves nothing running."""
         if name not in self._shared:
             self._shared[name] = self._open.enter_context(
-                self.stack(name, settings=settings, workers=workers, records=False)
+                self.stack(
+                    name,
+                    settings=settings,
+                    workers=workers,
+                    records=False,
+                    one_by_one=one_by_one,
+                )
             )
         return self._shared[name]
 

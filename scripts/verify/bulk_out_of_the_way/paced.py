@@ -8,6 +8,7 @@ are medians of ratios within a round, so a machine that becomes slower meanwhile
 the most. A round shows something only when the bulk slots worked all the time and the database,
 without the governor, was what they waited for; another round takes the place of one that did not.
 
+The stack's database works on one request after the other, as a partition does with its capacity.
 Database, workers and functions share the processors here, so a small job meets bulk work more often
 than on AWS.
 """

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from scripts.local import ahead
 from scripts.local.ahead import AT_ONCE, LONG, LONGEST, TURNS, Ahead
+from scripts.local.emulator import correct
 from tests.support.local_database import (
     REQUESTS,
     TABLE,
@@ -23,6 +24,7 @@ from tests.support.local_database import (
     ask,
     both,
     empty,
+    fresh,
 )
 
 MANY: Final = 96
@@ -111,6 +113,13 @@ def test_others_have_turns_after_every_few_actions() -> None:
 @pytest.mark.parametrize("actions", [LONG - 1, LONGEST + 1])
 def test_what_is_short_or_refused_unread_is_one_step(actions: int) -> None:
     assert turns(filled(both()[1], LONGEST + 1), transaction(actions)) == 1
+
+
+def test_a_database_can_work_on_one_request_after_the_other() -> None:
+    module = fresh()
+    correct(module, one_by_one=True)
+    assert turns(filled(module), transaction()) == 1
+    assert changes(module) == [1] * MANY
 
 
 def test_a_transaction_finds_its_answers_in_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
