@@ -2,8 +2,8 @@
 
 Two bounds are possible. What lanes are for holds anywhere: with one queue, a small job waits for
 the bulk jobs in front of it. How far bulk work slows small jobs that have slots of their own says
-mostly how the local AWS shares one event loop between both, so it has no bound: it is shown, and
-what Fairlane aims at beside it.
+as much about the processors that the local AWS and all workers share, so it has no bound: it is
+shown, and what Fairlane aims at beside it.
 """
 
 from __future__ import annotations
