@@ -6,6 +6,7 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -45,11 +46,23 @@ FREE_TEXT: Final = (
 )
 
 
+@cache
+def body_of(size: int, text: str) -> bytes:
+    """Begins with the text. Made once for all requests that have it: some take megabytes."""
+    return (text + "x" * (size - len(text))).encode()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _bodies() -> Iterator[None]:
+    yield
+    body_of.cache_clear()
+
+
 def request(
     method: str, path: str, size: int, text: str = "", changed: Mapping[str, str] | None = None
 ) -> Request:
     """changed: headers; an empty one is not sent."""
-    body = (text + "x" * (size - len(text))).encode()
+    body = body_of(size, text)
     sent = {"user-agent": "a client", "content-length": str(len(body)), **(changed or {})}
     return Request(method, path, body, {name: value for name, value in sent.items() if value})
 
