@@ -14,9 +14,11 @@ from .writes import item_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from ..jobs.words.writes import Cursor, Item, Value, Write
+
+    _Entry: TypeAlias = tuple[Key, Item]
 
 
 class MemoryStore:
@@ -78,7 +80,7 @@ class MemoryStore:
     ) -> Page:
         with self._lock:
             found = [
-                Found(key, item)
+                (key, item)
                 for key, item in self._control()
                 if key.pk == pk and key.sk.startswith(sk_prefix)
             ]
@@ -97,21 +99,19 @@ class MemoryStore:
                 else:
                     self._items.pop(write.key, None)
 
-    def _indexed(self, index: Index, partition: str) -> list[Found]:
+    def _indexed(self, index: Index, partition: str) -> list[_Entry]:
         """One partition of an index, in no order."""
         pk, sk = index.pk, index.sk
         return [
-            Found(key, item)
-            for key, item in self._control()
-            if item.get(pk) == partition and sk in item
+            (key, item) for key, item in self._control() if item.get(pk) == partition and sk in item
         ]
 
-    def _control(self) -> Iterable[tuple[Key, Item]]:
+    def _control(self) -> Iterable[_Entry]:
         return [entry for entry in self._items.items() if entry[0].table is Table.CONTROL]
 
 
 def _page(
-    found: Sequence[Found],
+    found: Sequence[_Entry],
     names: tuple[str, ...],
     *,
     descending: bool,
@@ -122,17 +122,21 @@ def _page(
     if limit < 1:
         raise ValueError(f"limit {limit} is not at least 1")
 
-    def position(entry: Found) -> tuple[Any, ...]:
-        return tuple(_value(entry, name) for name in names)
+    def position(entry: _Entry) -> tuple[Any, ...]:
+        return tuple([_value(entry, name) for name in names])
 
     rest = sorted(found, key=position, reverse=descending)
     if after is not None:
         last = tuple(after[name] for name in names)
         rest = [e for e in rest if (position(e) < last if descending else position(e) > last)]
-    page = tuple(Found(entry.key, copied(entry.item)) for entry in rest[:limit])
+    page = rest[:limit]
     full = len(page) == limit
-    return Page(page, dict(zip(names, position(page[-1]), strict=True)) if full else None)
+    return Page(
+        tuple(Found(key, copied(item)) for key, item in page),
+        dict(zip(names, position(page[-1]), strict=True)) if full else None,
+    )
 
 
-def _value(entry: Found, name: str) -> Any:
-    return {"pk": entry.key.pk, "sk": entry.key.sk}.get(name, entry.item.get(name))
+def _value(entry: _Entry, name: str) -> Any:
+    key, item = entry
+    return getattr(key, name) if name in {"pk", "sk"} else item.get(name)
