@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from handlers.jobs.words.limits import MAX_ID_BYTES, MAX_PARAMS_BYTES
-from tests.handlers.deployment import Deployment, deployed, job
+from tests.handlers.deployment import IDEMPOTENCY, Deployment, deployed, job, upload
+from tests.support import aws
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -144,6 +145,21 @@ def shared() -> Iterator[Deployment]:
     with pytest.MonkeyPatch.context() as monkeypatch, deployed(monkeypatch) as stack:
         stack.created(stack.fill(2), headers={"Idempotency-Key": "known"})
         yield stack
+
+
+def test_what_would_be_left_behind_is_seen(stack: Deployment) -> None:
+    """All that clients could see, too."""
+    before = stack.everything()
+    upload(stack, b'"a"\n')
+    stack.created(stack.fill(2), headers={"Idempotency-Key": "known"})
+    seen = stack.everything()
+    changed = {name for name, there in seen.items() if there != before[name]}
+    assert changed == {aws.CONTROL, aws.RECORDS, IDEMPOTENCY, "small", "objects"}
+    for table in (aws.CONTROL, aws.RECORDS, IDEMPOTENCY):
+        items = stack.made.dynamodb.scan(TableName=table)["Items"]
+        assert seen[table] == sorted(
+            json.dumps({"Attributes": each}, sort_keys=True) for each in items
+        )
 
 
 @pytest.mark.parametrize("key", [{}, {"Idempotency-Key": "new"}], ids=["plain", "key"])
