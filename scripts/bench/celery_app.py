@@ -28,7 +28,7 @@ RECORDS: Final = "BENCH_RECORDS"
 FOLDER: Final = "BENCH_FOLDER"
 """For ``NOTED`` and ``STOP``."""
 NOTED: Final = "noted.jsonl"
-"""A line for each task that began, and one for each that ended or failed."""
+"""A line for each task that began, for each chunk, and for each task that ended or failed."""
 STOP: Final = "stop"
 """While there is such a file, bulk tasks end at their next chunk."""
 ONE_QUEUE: Final = "bench-all"
@@ -77,6 +77,7 @@ def bulk(task: str, tenant: str, count: int) -> None:
                 break
             ids = [_id(number) for number in range(at, min(at + CHUNK, count))]
             add_one(_client(), os.environ[RECORDS], tenant, ids)
+            _note(task, "chunk")
 
 
 def add_one(client: DynamoDBClient, table: str, tenant: str, ids: list[str]) -> None:

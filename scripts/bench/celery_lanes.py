@@ -79,6 +79,11 @@ class CeleryLanes:
         began = len(self._noted("began", self._bulk))
         return began - len(self._noted("ended", self._bulk)) >= self._slots
 
+    def done(self) -> int:
+        lines = _lines(self._folder / self._tasks.NOTED)
+        chunks: int = sum(line["what"] == "chunk" and line["task"] in self._bulk for line in lines)
+        return chunks * int(self._tasks.CHUNK)
+
     def drain(self) -> None:
         stop = self._folder / self._tasks.STOP
         stop.touch()

@@ -55,6 +55,9 @@ class FairlaneLanes:
         running = [row for row in self._rows(self._bulk) if row.state is State.RUNNING]
         return len(running) >= SLOTS
 
+    def done(self) -> int:
+        return sum(row.position for row in self._rows(self._bulk))
+
     def drain(self) -> None:
         for row in self._rows(self._bulk):
             if not row.state.terminal:

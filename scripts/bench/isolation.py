@@ -140,6 +140,7 @@ def _facts(fairlane: Series, two: Series, one: Series) -> dict[str, float]:
         for state, phases in (("idle", series.idle), ("loaded", series.loaded)):
             facts[f"ms p50 {state}: {name}"] = median(map(_p50, phases))
             facts[f"ms p95 {state}: {name}"] = median(map(_p95, phases))
+        facts[f"bulk records/s: {name}"] = median(phase.bulk for phase in series.loaded)
     return facts
 
 

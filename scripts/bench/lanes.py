@@ -38,16 +38,20 @@ class System(Protocol):
     def full(self) -> bool:
         """Every slot for bulk jobs still works."""
 
+    def done(self) -> int:
+        """Records that bulk jobs have changed since the last ``drain``."""
+
     def drain(self) -> None:
         """Give up the bulk work that is left. Nothing runs afterwards."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Milliseconds."""
+    """Of small jobs: milliseconds. Of bulk jobs: records a second."""
 
     p50: float
     p95: float
+    bulk: float
 
 
 class Load:
@@ -80,12 +84,13 @@ class Load:
         return self.idle(system)
 
     def _small_jobs(self, system: System) -> Phase:
-        start = time.monotonic()
+        start, done = time.monotonic(), system.done()
         for number in range(self.small):
             time.sleep(max(0.0, start + number * PACE - time.monotonic()))
             system.small(number)
         waits = sorted(system.waits())
-        return Phase(percentile(waits, 50), percentile(waits, 95))
+        bulk = (system.done() - done) / (time.monotonic() - start)
+        return Phase(percentile(waits, 50), percentile(waits, 95), bulk)
 
 
 def until(what: str, holds: Callable[[], bool]) -> None:

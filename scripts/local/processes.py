@@ -17,7 +17,7 @@ from typing import Final
 import psutil
 from pydantic import BaseModel, ConfigDict
 
-NICENESS: Final = 10
+NICENESS: Final = 5
 """Of what lets other processes have the processor first."""
 SAME_START_S = 1.5
 """Start times are derived from the boot time, which the system may correct a little."""
