@@ -136,14 +136,24 @@ class Storm:
         return True
 
     def _freeze(self) -> bool:
-        """Let the small lane's functions hang, so that each is killed at the end of its time."""
-        aws, frozen = self._stack.state.aws, 0
+        """Let the small lane's functions hang, so that each is killed at the end of its time. Not
+        while one of them starts: the local AWS waits for a start without end."""
+        functions = self._functions()
+        if not functions or len(functions) > serving(_log(self._stack), self._small):
+            return False
+        for process in functions:
+            with suppress(psutil.Error):
+                process.suspend()
+        return True
+
+    def _functions(self) -> list[psutil.Process]:
+        """The processes of the small lane's function."""
+        aws, found = self._stack.state.aws, []
         for child in psutil.Process(aws.pid).children(recursive=True) if aws else ():
             with suppress(psutil.Error):
                 if child.environ().get("AWS_LAMBDA_FUNCTION_NAME") == self._small:
-                    child.suspend()
-                    frozen += 1
-        return frozen > 0
+                    found.append(child)
+        return found
 
     def _recovery_down(self) -> bool:
         self._stack.clients.lambda_.put_function_concurrency(
@@ -183,5 +193,15 @@ def _function(stack: LocalStack, prefix: str) -> str:
 
 def timed_out(stack: LocalStack) -> int:
     """Invocations that the local AWS killed for taking too long."""
-    log = (stack.folder.path / "ministack.log").read_text(errors="replace")
-    return log.count(f"timed out after {FUNCTION_TIMEOUT}s")
+    return _log(stack).count(f"timed out after {FUNCTION_TIMEOUT}s")
+
+
+def serving(log: str, function: str) -> int:
+    """Processes of a function that have started, by the local AWS's log, and were not killed for
+    taking too long."""
+    killed = f"Lambda {function} timed out after {FUNCTION_TIMEOUT}s"
+    return log.count(f"Lambda worker spawned for {function} (") - log.count(killed)
+
+
+def _log(stack: LocalStack) -> str:
+    return (stack.folder.path / "ministack.log").read_text(errors="replace")

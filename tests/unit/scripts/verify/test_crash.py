@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import cast
 
+import psutil
 import pytest
 
 from fairlane_client import NewJob
@@ -16,10 +21,10 @@ from scripts.load.ledger import JobRow
 from scripts.load.plan import Planned
 from scripts.load.truth import Ran
 from scripts.local.stack import LocalStack
-from scripts.verify import chaos
+from scripts.verify import chaos, storm
 from scripts.verify.chaos import Jobs, regions
 from scripts.verify.crash import Leftovers, all_done, nothing_left
-from scripts.verify.storm import Plan
+from scripts.verify.storm import Plan, Storm
 
 IDS = ("a", "b", "c")
 DONE = JobRow(
@@ -120,3 +125,52 @@ def test_every_job_that_was_submitted_has_been_looked_at(monkeypatch: pytest.Mon
     submitted.rows["0"] = DONE.model_copy(update={"id": "0"})
     jobs.top_up()
     assert len(jobs.ran()) == len(regions()) + 1
+
+
+FUNCTION = "Fairlane-SmallLane"
+STARTED = f"INFO Lambda worker spawned for {FUNCTION} (python3.13, cold start)\n"
+KILLED = f"WARNING Lambda {FUNCTION} timed out after 2s \N{EM DASH} killing worker\n"
+
+
+@pytest.fixture
+def function() -> Iterator[psutil.Process]:
+    """A process of the small lane's function."""
+    env = {**os.environ, "AWS_LAMBDA_FUNCTION_NAME": FUNCTION}
+    with subprocess.Popen(["sleep", "600"], env=env) as process:
+        yield psutil.Process(process.pid)
+        process.kill()
+
+
+@pytest.mark.parametrize(
+    ("log", "frozen"),
+    [
+        (STARTED, True),
+        ("", False),
+        (STARTED + KILLED, False),
+        (STARTED + KILLED + STARTED, True),
+        (STARTED.replace("Small", "Bulk"), False),
+    ],
+    ids=["has started", "starts", "starts after another", "has, after another", "is another's log"],
+)
+def test_a_function_that_starts_is_not_frozen(
+    log: str,
+    frozen: bool,  # noqa: FBT001  a parameter of the test
+    function: psutil.Process,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The local AWS would wait for it without end, and the small lane with it."""
+    resource = SimpleNamespace(type="AWS::Lambda::Function", id=FUNCTION)
+    stack = SimpleNamespace(
+        state=SimpleNamespace(aws=SimpleNamespace(pid=os.getpid())),
+        folder=SimpleNamespace(path=tmp_path),
+        deployed=SimpleNamespace(resources={"SmallLaneFunction": resource, "Recovery": resource}),
+    )
+    (tmp_path / "ministack.log").write_text(log, encoding="utf-8")
+    monkeypatch.setattr(storm, "stand_still", lambda _: None)
+    plan = Plan.of(1, ends=60, kills=0, stops=0, freezes=1)
+    made = Storm(cast("LocalStack", stack), plan, Random(1))  # noqa: S311
+    assert made._freeze() is frozen
+    if frozen:
+        os.waitpid(function.pid, os.WUNTRACED)  # until it has stopped
+    assert (function.status() == psutil.STATUS_STOPPED) is frozen
