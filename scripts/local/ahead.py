@@ -30,8 +30,8 @@ LONG = 25
 """Actions. A transaction with fewer, such as all of a small job, is not worth the turns."""
 LONGEST: Final = 100
 """ministack refuses a transaction with more actions before it looks at any."""
-AT_ONCE = 4
-"""Actions that are worked on before other requests have their turns: half a millisecond."""
+AT_ONCE = 8
+"""Actions that are worked on before other requests have their turns: about a millisecond."""
 TURNS = 5
 """Of the event loop: a request that has just come needs some until it is read, and answered."""
 
