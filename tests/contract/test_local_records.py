@@ -23,10 +23,19 @@ LINES = """{"tenant": "own", "id": "001", "name": "Zürich", "price": 1.25, "big
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with EmbeddedSearch(tmp_path_factory.mktemp("search")) as search:
-        index.create(search.url, EFFECTS)
         yield search.url
+
+
+@pytest.fixture
+def url(engine: str) -> Iterator[str]:
+    """Of an engine with an empty index."""
+    index.create(engine, EFFECTS)
+    yield engine
+    with client_of(engine) as client:  # by its own name; the one that is known is an alias
+        for name in client.indices.get_mapping(index=EFFECTS.search_index):
+            client.indices.delete(index=name)
 
 
 @pytest.fixture

@@ -98,7 +98,11 @@ def test_a_worker_that_ended_is_named(patient: LocalStack, doctor: Doctor) -> No
     [worker] = patient.state.workers
     worker.kill()
     worker.wait(10)
-    assert wrong(doctor(1)) == ["0 of 1 bulk workers run"]
+    try:
+        assert wrong(doctor(1)) == ["0 of 1 bulk workers run"]
+    finally:
+        patient.workers.stop()  # forgets it, too
+        patient.workers.start()
 
 
 def test_a_stack_that_is_not_up_is_trouble() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ import pytest
 
 from handlers.settings import EffectSettings
 from scripts.local.errors import LocalError, NotUp
+from scripts.local.processes import Process
 from scripts.local.project import PROJECT
 from scripts.local.records import read, scan
 from scripts.local.stack import LocalStack
@@ -23,16 +25,32 @@ RECORDS: Final = """{"tenant": "own", "id": "001", "name": "Zürich", "price": 1
 """
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A stack, and what was in it when it had started."""
+
+    stack: LocalStack
+    versions: Mapping[str, int]
+    documents: Mapping[str, int]
+    holdings: Mapping[str, int]
+
+
 @pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Begun]:
     folder = tmp_path_factory.mktemp("life")
     file = folder / "records.jsonl"
     file.write_text(RECORDS, encoding="utf-8")
     made = LocalStack("life", root=folder, records=file, search=True, supervised=True).up()
     try:
-        yield made
+        versions = {name: item["version"] for name, item in records(made).items()}
+        yield Begun(made, versions, documents(made), made.holdings())
     finally:
         made.down()
+
+
+@pytest.fixture
+def life(begun: Begun) -> LocalStack:
+    return begun.stack
 
 
 def records(stack: LocalStack) -> dict[str, Any]:
@@ -58,13 +76,13 @@ def eventually(seen: Callable[[], bool]) -> None:
     raise AssertionError("it does not happen")
 
 
-def test_the_records_of_the_file_are_there_and_nothing_else(life: LocalStack) -> None:
-    assert {name: item["version"] for name, item in records(life).items()} == {"001": 1, "1": 7}
-    assert life.holdings() == {"records": 2, "jobs": 0}
+def test_the_records_of_the_file_are_there_and_nothing_else(begun: Begun) -> None:
+    assert begun.versions == {"001": 1, "1": 7}
+    assert begun.holdings == {"records": 2, "jobs": 0}
 
 
-def test_the_index_holds_every_record(life: LocalStack) -> None:
-    assert documents(life) == {"001": 1, "1": 7}
+def test_the_index_holds_every_record(begun: Begun) -> None:
+    assert begun.documents == {"001": 1, "1": 7}
 
 
 def test_a_bad_file_is_refused_before_anything_starts(tmp_path: Path) -> None:
@@ -77,12 +95,15 @@ def test_a_bad_file_is_refused_before_anything_starts(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_is_killed_is_replaced(life: LocalStack) -> None:
-    [first] = life.folder.read().workers
+    def running() -> list[Process]:
+        return [worker for worker in life.folder.read().workers if worker.alive()]
+
+    [first] = running()
     first.kill()
 
     def replaced() -> bool:
-        workers = life.folder.read().workers
-        return [worker.alive() for worker in workers] == [True] and workers != (first,)
+        workers = running()
+        return len(workers) == 1 and workers != [first]
 
     eventually(replaced)
 
@@ -155,15 +176,19 @@ def test_what_has_ended_is_started_again(life: LocalStack) -> None:
     assert life.heal() == []
 
 
-def test_the_records_can_be_kept(life: LocalStack, tmp_path: Path) -> None:
-    before = records(life)
-    file = tmp_path / "kept.jsonl"
-    assert life.down(keep=file) > 0
-    assert {item["id"]["S"] for item in read(file)} == set(before)
-    assert [log.name for log in life.folder.path.glob("ministack.log")] == ["ministack.log"]
-    with pytest.raises(NotUp):
-        life.deploy()
-    again = LocalStack("again", root=life.folder.path.parent, records=file, workers=0).up()
+def test_the_records_can_be_kept(tmp_path: Path) -> None:
+    """On a stack of its own, which is down in the end."""
+    first = tmp_path / "first.jsonl"
+    first.write_text(RECORDS, encoding="utf-8")
+    with LocalStack("kept", root=tmp_path, records=first, workers=0) as stack:
+        before = records(stack)
+        file = tmp_path / "kept.jsonl"
+        assert stack.down(keep=file) > 0
+        assert {item["id"]["S"] for item in read(file)} == set(before) == {"001", "1"}
+        assert [log.name for log in stack.folder.path.glob("ministack.log")] == ["ministack.log"]
+        with pytest.raises(NotUp):
+            stack.deploy()
+    again = LocalStack("again", root=tmp_path, records=file, workers=0).up()
     try:
         assert records(again) == before
     finally:

@@ -147,11 +147,13 @@ def shared() -> Iterator[Deployment]:
         yield stack
 
 
-def test_what_would_be_left_behind_is_seen(stack: Deployment) -> None:
+def test_what_would_be_left_behind_is_seen(shared: Deployment) -> None:
     """All that clients could see, too."""
-    before = stack.everything()
+    stack, before = shared, shared.everything()
     upload(stack, b'"a"\n')
-    stack.created(stack.fill(2), headers={"Idempotency-Key": "known"})
+    ids = [*stack.fill(2), "seen"]
+    stack.fill(1, tenant="another")
+    stack.created(ids, "seen", headers={"Idempotency-Key": "seen"})
     seen = stack.everything()
     changed = {name for name, there in seen.items() if there != before[name]}
     assert changed == {aws.CONTROL, aws.RECORDS, IDEMPOTENCY, "small", "objects"}
