@@ -261,6 +261,12 @@ def _check_place(state: FairlaneState, scope: Construct) -> None:
             f"FairlaneState and FairlaneJobs are both in the stack {stack.stack_name}: make the "
             "FairlaneState in a stack of its own"
         )
+    here, there = stack.environment, Stack.of(state).environment
+    if here != there:
+        raise ValueError(
+            f"the FairlaneState is for {there} and the FairlaneJobs for {here}: give both stacks "
+            "the same account and region"
+        )
     if state.jobs is not None:
         raise ValueError(
             f"the FairlaneState {state.node.path} has the FairlaneJobs {state.jobs.node.path} "

@@ -231,6 +231,27 @@ def test_a_state_in_the_stack_of_its_jobs_is_refused() -> None:
         FairlaneJobs(above, "Jobs", state=state)
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        cdk.Environment(account="123456789012", region="eu-central-1"),
+        cdk.Environment(account="210987654321", region="eu-west-1"),
+        None,
+    ],
+    ids=["region", "account", "whichever"],
+)
+def test_a_state_somewhere_else_is_refused(other: cdk.Environment | None) -> None:
+    context = {**CDK_JSON, "aws:cdk:bundling-stacks": []}
+    app = cdk.App(context=context)
+    here = cdk.Environment(account="123456789012", region="eu-west-1")
+    below = cdk.Stack(app, "ShopState", env=other)
+    above = cdk.Stack(app, "Shop", env=here)
+    settings = chosen_settings(state_stack=True, stack_name="Shop")
+    state = FairlaneState(below, "State", settings=settings)
+    with pytest.raises(ValueError, match=r"for aws://123456789012/eu-west-1: give both stacks"):
+        FairlaneJobs(above, "Jobs", state=state)
+
+
 def test_the_stack_of_the_jobs_has_the_name_that_the_settings_say() -> None:
     below, above = stacks()
     state = FairlaneState(below, "State", settings=chosen_settings(state_stack=True))
