@@ -43,6 +43,8 @@ CHUNK: Final = 96
 CHUNKS: Final = 80
 """So many that an attempt's beginning and end are a small part of it."""
 ROUNDS: Final = 6
+PACED_ROUNDS: Final = 14
+"""The governor takes a hundredth, and a pair's ratio goes up and down by three."""
 BARE: Final = Worker("bench")
 """It has no governor and no rate limiter."""
 
@@ -69,6 +71,7 @@ def run(place: Place) -> Measured:
         fairlane()  # connections and imports
         bare()
         loops = quiet_pairs(fairlane, bare, rounds)
+    rounds = place.rounds(PACED_ROUNDS, 2)
     with place.steps.step("With a governor and rate limiter, and without", 2 * rounds) as advance:
 
         def paced() -> float:
