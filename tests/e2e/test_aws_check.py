@@ -77,14 +77,15 @@ def depth_of(sqs: SQSClient, url: str) -> int:
 
 
 def test_everything_holds_and_nothing_is_left(stack: LocalStack, check: Check) -> None:
-    before = letters(stack)
+    before, known = letters(stack), set(Ledger(stack).jobs())
     said = check(0, "--records")
     held = dict.fromkeys((run.STACK, *OF_JOBS), Verdict.HELD)
     assert said == held | dict.fromkeys(readings.ALL, Verdict.ON_AWS)
     assert unfinished(stack) == []
     assert Ledger(stack).records({TENANT}) == {}
     assert letters(stack) == before
-    ended = [each.state for each in Ledger(stack).jobs().values() if each.tenant == TENANT]
+    jobs_of_it = [job for id_, job in Ledger(stack).jobs().items() if id_ not in known]
+    ended = [job.state for job in jobs_of_it if job.tenant == TENANT]
     assert {state: ended.count(state) for state in ended} == {
         State.SUCCEEDED: 4,
         State.CANCELLED: 1,

@@ -25,7 +25,7 @@ from scripts.local.stack import LocalStack
 from scripts.local.state import State
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def other(stacks: Path, stack: LocalStack) -> Iterator[LocalStack]:
     """A second stack beside the shared one, for tests that end it."""
     beside = LocalStack("other", root=stacks, records=False).up()
