@@ -66,7 +66,8 @@ class LocalStack(Parts):
         """Times are taken on it: every process of a function that work may need is warm from the
         start, and not only one."""
         self.one_by_one = False
-        """Its database works on one request after the other, however long one takes."""
+        """Its database works on one request after the other, however long one takes. Without effect
+        with ``iam``, where the database is in the process of the local AWS."""
         self._settings = settings
         self._worker_count = workers
         self._with_records = records

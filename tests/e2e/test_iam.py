@@ -51,6 +51,7 @@ def enforced(stacks: Path) -> Iterator[LocalStack]:
     with LocalStack("enforced", root=stacks, iam=True, records=False) as running:
         table = running.deployed.outputs["RecordsTable"]
         airports.load(running.clients.dynamodb, table, tenants={TENANT: records()})
+        assert REFUSED not in log(running)  # of all that has started
         yield running
 
 

@@ -129,7 +129,8 @@ def test_every_job_that_was_submitted_has_been_looked_at(monkeypatch: pytest.Mon
 
 FUNCTION = "Fairlane-SmallLane"
 STARTED = f"INFO Lambda worker spawned for {FUNCTION} (python3.13, cold start)\n"
-KILLED = f"WARNING Lambda {FUNCTION} timed out after 2s \N{EM DASH} killing worker\n"
+TIMED_OUT = f"timed out after {chaos.FUNCTION_TIMEOUT}s"
+KILLED = f"WARNING Lambda {FUNCTION} {TIMED_OUT} \N{EM DASH} killing worker\n"
 
 
 @pytest.fixture
