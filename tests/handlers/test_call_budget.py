@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from handlers.jobs.execution import turns
 from handlers.jobs.execution.heartbeat import Heartbeat
 from handlers.jobs.selection.id_sources import lines
 from handlers.jobs.transitions.attempt import begin_attempt
 from handlers.jobs.words.job import Lane
 from handlers.jobs.words.limits import MAX_CHUNK, PAYLOAD_BLOCK, Limits
 from handlers.jobs.words.states import State
+from handlers.jobs.words.timing import HOUR
 from tests.handlers.deployment import Deployment, deployed
 from tests.support.sqs import sqs_record
 
@@ -28,12 +30,19 @@ SINGLE_CHUNK = 6
 FURTHER_CHUNK = 2
 HEARTBEAT = 3
 DWELL_SAMPLE = 1
+LOOK_WHO_WAITS = 1
 CHUNK = 10
 RECEIVE = "SQS.ReceiveMessage"
 
 
 def cost(calls: Sequence[str]) -> int:
     return sum(call != RECEIVE for call in calls)
+
+
+@pytest.fixture(autouse=True)
+def bulk_messages_meet_a_free_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is: a message that waited a second is asked about turns."""
+    monkeypatch.setattr(turns, "AT_ONCE", HOUR)
 
 
 def run_bulk(stack: Deployment) -> list[str]:
@@ -101,6 +110,17 @@ def test_a_single_chunk_in_the_bulk_lane(stack: Deployment) -> None:
     assert stack.job(id_).state is State.SUCCEEDED
     assert calls.count("SQS.DeleteMessage") == 1
     assert 0 < cost(calls) <= SINGLE_CHUNK, calls
+
+
+def test_a_message_that_waited_costs_one_look_who_else_waits(
+    stack: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "AT_ONCE", 0)
+    id_ = in_bulk_lane(stack, stack.fill(30))
+    calls = run_bulk(stack)
+    assert stack.job(id_).state is State.SUCCEEDED
+    assert calls.count("DynamoDB.Query") == LOOK_WHO_WAITS
+    assert cost(calls) <= SINGLE_CHUNK + LOOK_WHO_WAITS, calls
 
 
 @pytest.mark.parametrize("chunks", [1, 2, 5])
