@@ -26,7 +26,7 @@ from handlers.aws.upload_store import S3UploadStore
 from handlers.jobs.words.record_schema import RecordSchema
 from handlers.jobs.words.writes import Index
 from scripts.local import ministack as local
-from tests.support import moto_transactions
+from tests.support import moto_answers, moto_transactions
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -63,6 +63,7 @@ def clients() -> Clients:
 @contextmanager
 def moto(schema: RecordSchema | None = None) -> Iterator[Clients]:
     """An empty AWS with both tables and the bucket. schema: the names of the record table."""
+    moto_answers.correct()
     moto_transactions.correct()
     with mock_aws():
         made = clients()
