@@ -7,6 +7,10 @@ called before the step, and other requests are answered in between. In its step 
 finds the answers; where another request has changed an item meanwhile, the arguments are others,
 and the function is called again. So a transaction is as atomic as without this: its conditions and
 its writes are one step.
+
+One answer differs. Where an update sets an attribute to a value of the request and changes a part
+of it in one (``SET m = :m ADD m.x :one``), ministack changes the request's value at each
+evaluation, so the result depends on how often it evaluates. AWS refuses such an update.
 """
 
 from __future__ import annotations
@@ -99,9 +103,7 @@ def overtaken(module: ModuleType) -> Handler:
             return await own(method, path, headers, body, query)
         token = _AHEAD.set(Ahead(request))
         try:
-            # What can't be worked on ahead is refused in the step.
-            with suppress(Exception):
-                await _work_ahead(module, request["TransactItems"])
+            await _work_ahead(module, request["TransactItems"])
             return await own(method, path, headers, body, query)
         finally:
             _AHEAD.reset(token)
@@ -120,14 +122,15 @@ def _long_transaction(headers: dict[str, str], body: bytes) -> Request | None:
 
 
 async def _work_ahead(module: ModuleType, actions: Sequence[Request]) -> None:
-    """Raises what its functions raise of a malformed request."""
     its = vars(module)
     for number, action in enumerate(actions, 1):
-        kind, call = its["_extract_transact_op"](action)
-        if its["_transact_write_action_error"](kind, call) is not None:
-            return  # the transaction is refused, whatever its other actions are
-        if kind != "Put":
-            _evaluate(its, call)
+        # What can't be worked on ahead is refused in the step.
+        with suppress(Exception):
+            kind, call = its["_extract_transact_op"](action)
+            if its["_transact_write_action_error"](kind, call) is not None:
+                return  # the transaction is refused, whatever its other actions are
+            if kind != "Put":
+                _evaluate(its, call)
         if number % AT_ONCE == 0:
             for _ in range(TURNS):
                 await asyncio.sleep(0)

@@ -1,7 +1,8 @@
 """The program that runs ministack, with corrections of its database.
 
 ministack 1.5.33 answers everything from one thread, so what a bulk chunk's transaction costs is
-what every small job waits at the database. Behaviour is the same with and without them:
+what every small job waits at the database. Behaviour is the same with and without them (``ahead``
+names an exception, which AWS refuses):
 
 - A long transaction is overtaken by short requests until its one step: ``ahead``.
 - Items are copied by ``copied``: attribute values are trees of plain JSON, for which the general

@@ -105,9 +105,41 @@ def test_a_short_request_overtakes_a_long_transaction(which: int, order: list[st
     assert changes(module) == [1] * MANY
 
 
+ALL_TURNS: Final = MANY // AT_ONCE * TURNS + 1
+
+
 def test_others_have_turns_after_every_few_actions() -> None:
+    assert turns(filled(both()[1]), transaction(MANY)) == ALL_TURNS
+
+
+def test_an_action_that_cannot_be_worked_on_ahead_leaves_the_others_theirs() -> None:
+    """Of a record that is gone, there is no number to add to; a put has nothing to evaluate."""
     module = filled(both()[1])
-    assert turns(module, transaction(MANY)) == MANY // AT_ONCE * TURNS + 1
+    request = transaction()
+    first = request["TransactItems"][0]["Update"]
+    first["UpdateExpression"] = "SET #v = changes + :one REMOVE #n"
+    first["ExpressionAttributeNames"]["#n"] = "next"
+    first["ExpressionAttributeValues"] = {":one": {"N": "1"}, ":version": {"N": "1"}}
+    assert ask(module, "DeleteItem", {"TableName": TABLE, "Key": key(0)})[0] == 200
+    assert turns(module, request) == ALL_TURNS
+    request["TransactItems"][0] = {"Put": {"TableName": TABLE, "Item": key(0)}}
+    assert turns(module, request) == ALL_TURNS
+
+
+def test_a_request_after_a_long_one_of_the_same_connection_is_its_own() -> None:
+    module = filled(both()[1])
+
+    async def one_after_the_other() -> list[int]:
+        statuses = []
+        for request in (transaction(), {"TransactItems": [{"Update": change(0, 2)}]}):
+            headers = {"x-amz-target": "DynamoDB_20120810.TransactWriteItems"}
+            body = json.dumps(request).encode()
+            status, *_ = await module.handle_request("POST", "/", headers, body, {})
+            statuses.append(status)
+        return statuses
+
+    assert asyncio.run(one_after_the_other()) == [200, 200]
+    assert changes(module) == [2, *[1] * (MANY - 1)]
 
 
 @pytest.mark.parametrize("actions", [LONG - 1, LONGEST + 1])

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scripts.local import ahead, emulator
+from scripts.local import ahead, emulator, ministack, processes
 from scripts.local.emulator import NAMES, Digest, copied, correct, once
 from scripts.local.errors import LocalError
+from scripts.local.processes import Process
 from tests.support.local_database import (
     REQUESTS,
     TABLE,
@@ -136,6 +140,31 @@ def test_a_token_stands_for_one_request_in_both() -> None:
         assert ask(module, "Scan", {"TableName": TABLE})[1]["Items"] == [
             {**key, "version": {"N": "1"}}
         ]
+
+
+# --- in the order of the requests --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("one_by_one", [True, False])
+def test_a_database_is_started_as_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, one_by_one: bool
+) -> None:
+    """From the argument through the process's environment to the correction."""
+    started: list[Mapping[str, str]] = []
+    corrected: list[bool] = []
+
+    def start(_: object, *, env: Mapping[str, str], **more: object) -> Process:
+        started.append(env)
+        return Process(pid=1, started=0, log=tmp_path / "log")
+
+    monkeypatch.setattr(processes, "start", start)
+    monkeypatch.setattr(ministack, "_wait_ready", lambda *_: True)
+    ministack.start_database(tmp_path, lambda *_: None, one_by_one=one_by_one)
+    monkeypatch.setattr(os, "environ", started[0])
+    monkeypatch.setattr(emulator, "correct", lambda _, one_by_one: corrected.append(one_by_one))
+    monkeypatch.setattr(emulator, "app", SimpleNamespace(AUTH=False, main=lambda: None))
+    emulator.main()
+    assert corrected == [one_by_one]
 
 
 # --- another ministack -------------------------------------------------------------------------
