@@ -97,7 +97,10 @@ class _Client(jwt.PyJWKClient):
 def _trusted() -> ssl.SSLContext:
     """The authorities that the system trusts. To read them takes longer than to check a token, so
     it is done once, not for each read of a key set."""
-    return ssl.create_default_context()
+    context = ssl.create_default_context()
+    # As urllib's own: some servers answer only a client that says so.
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 class Keys:

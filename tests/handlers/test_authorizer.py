@@ -276,7 +276,11 @@ def test_what_the_system_trusts_is_read_once_for_all_reads_of_key_sets(
     keys: KeySet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[ssl.SSLContext] = []
+    offered: list[list[str]] = []
     monkeypatch.setattr(ssl.SSLContext, "load_default_certs", lambda self, *_: read.append(self))
+    monkeypatch.setattr(
+        ssl.SSLContext, "set_alpn_protocols", lambda _, protocols: offered.append(protocols)
+    )
     authorizer._trusted.cache_clear()
     try:
         for count in (1, 2):
@@ -285,6 +289,7 @@ def test_what_the_system_trusts_is_read_once_for_all_reads_of_key_sets(
             assert (keys.reads, len(read)) == (count, 1)
         assert read[0].verify_mode is ssl.CERT_REQUIRED
         assert read[0].check_hostname
+        assert offered == [["http/1.1"]]
     finally:
         authorizer._trusted.cache_clear()  # the next one trusts what the system does
 
