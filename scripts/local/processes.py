@@ -18,7 +18,9 @@ import psutil
 from pydantic import BaseModel, ConfigDict
 
 NICENESS: Final = 5
-"""Of what lets other processes have the processor first."""
+AUTOGROUP_TRIES: Final = 20
+AUTOGROUP_PAUSE_S: Final = 0.1
+"""Of what leaves the processor to processes that want it: about a third of a share."""
 SAME_START_S = 1.5
 """Start times are derived from the boot time, which the system may correct a little."""
 
@@ -100,7 +102,7 @@ def start(
     behind: bool = False,
 ) -> Process:
     """Start a process in its own session (Ctrl-C in the terminal does not reach it), with its
-    output appended to ``log``. behind: other processes have the processor first.
+    output appended to ``log``. behind: other processes have more of the processor.
     Raises OSError."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as out:
@@ -127,8 +129,13 @@ def _stand_back(pid: int) -> None:
     # Where Linux shares the processor out among sessions, niceness counts within a session only.
     session = Path(f"/proc/{pid}/autogroup")
     with contextlib.suppress(OSError):
-        if session.exists():
-            session.write_text(str(NICENESS))
+        for _ in range(AUTOGROUP_TRIES if session.exists() else 0):
+            try:
+                session.write_text(str(NICENESS))
+            except BlockingIOError:
+                time.sleep(AUTOGROUP_PAUSE_S)  # Linux takes one in a tenth of a second from a user
+            else:
+                break
 
 
 def stop(processes: Sequence[Process], *, grace: float) -> None:
