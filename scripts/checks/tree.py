@@ -98,16 +98,19 @@ def _paths(node: ast.AST) -> list[str]:
 
 
 def cdk_modules(root: Path, files: Iterable[Path]) -> set[str]:
-    """Modules of the CDK that code imports, or names after ``import aws_cdk as cdk``."""
+    """Modules of the CDK that code imports, or names as a part of it (``cdk.aws_msk``)."""
     found = set()
     for name in files:
         if name.suffix == ".py" and "aws_cdk" in (text := _text(root / name)):
-            for node in ast.walk(ast.parse(text)):
-                found |= {path for path in _cdk_paths(node) if path.startswith(CDK)}
+            nodes = list(ast.walk(ast.parse(text)))
+            names = {CDK, *_cdk_names(nodes)}
+            for node in nodes:
+                found |= {path for path in _cdk_paths(node, names) if path.startswith(CDK)}
     return found
 
 
-def _cdk_paths(node: ast.AST) -> list[str]:
+def _cdk_paths(node: ast.AST, names: set[str]) -> list[str]:
+    """names: by which the code has the CDK itself."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom) and node.module:
@@ -115,9 +118,20 @@ def _cdk_paths(node: ast.AST) -> list[str]:
         modules = [alias.name for alias in node.names if alias.name.islower()]
         return [node.module, *(f"{node.module}.{name}" for name in modules)]
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        named = node.value.id in {CDK, "cdk"} and node.attr.startswith("aws_")
-        return [f"{CDK}.{node.attr}"] if named else []
+        module = node.value.id in names and node.attr.islower()
+        return [f"{CDK}.{node.attr}"] if module else []
     return []
+
+
+def _cdk_names(nodes: Iterable[ast.AST]) -> set[str]:
+    """What the CDK is imported as."""
+    imports = (node for node in nodes if isinstance(node, ast.Import))
+    return {
+        alias.asname
+        for each in imports
+        for alias in each.names
+        if alias.name == CDK and alias.asname
+    }
 
 
 def rules_without_test(files: Iterable[Path]) -> list[str]:

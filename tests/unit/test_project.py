@@ -353,6 +353,9 @@ def test_types_are_read_of_the_cdk_modules_that_are_used() -> None:
         ("import aws_cdk.aws_msk", "aws_cdk.aws_msk"),
         ("from aws_cdk.pipelines import CodePipeline", "aws_cdk.pipelines"),
         ("import aws_cdk as cdk\ncdk.aws_msk.CfnCluster", "aws_cdk.aws_msk"),
+        ("import aws_cdk as core\ncore.aws_msk.CfnCluster", "aws_cdk.aws_msk"),
+        ("import aws_cdk as cdk\ncdk.custom_resources.Provider", "aws_cdk.custom_resources"),
+        ("import aws_cdk\naws_cdk.pipelines.CodePipeline", "aws_cdk.pipelines"),
     ],
 )
 def test_a_used_module_of_the_cdk_is_found(tmp_path: Path, line: str, module: str) -> None:
