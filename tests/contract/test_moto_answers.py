@@ -85,6 +85,13 @@ def test_the_names_are_derived_once(
     assert seen == ["Name"] * asked
 
 
+def test_a_picker_of_other_names_has_its_own() -> None:
+    context = AttributePickerContext({}, "TheName", Shape("Name", {"type": "structure"}))
+    for picker in (XFormedAttributePicker(), XFormedAttributePicker([NoAlias])):
+        assert [*picker.get_possible_keys(context)] == [*moto_itself()(picker, context)]
+    assert [*picker.get_possible_keys(context)] == ["TheName", "the_name"]
+
+
 def test_nothing_is_registered_for_another_library() -> None:
     with aws.moto() as made:
         assert models.responses_mock.registered() == []

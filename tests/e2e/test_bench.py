@@ -20,6 +20,10 @@ def test_every_bench_runs_and_has_figures(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     found: dict[str, Any] = json.loads(file.read_text())
     assert list(found["benches"]) == [bench.name for bench in BENCHES]
+    facts = found["benches"]["isolation"]["facts"]
+    bulk = [value for what, value in facts.items() if what.startswith("bulk records/s")]
+    assert len(bulk) == 3
+    assert min(bulk) > 0, facts
     for name, result in found["benches"].items():
         assert result["figures"], name
         for figure in result["figures"]:

@@ -248,8 +248,10 @@ def test_a_state_somewhere_else_is_refused(other: cdk.Environment | None) -> Non
     above = cdk.Stack(app, "Shop", env=here)
     settings = chosen_settings(state_stack=True, stack_name="Shop")
     state = FairlaneState(below, "State", settings=settings)
-    with pytest.raises(ValueError, match=r"for aws://123456789012/eu-west-1: give both stacks"):
+    with pytest.raises(ValueError, match="give both stacks the same account and region") as refused:
         FairlaneJobs(above, "Jobs", state=state)
+    assert f"the FairlaneState is for {below.environment} and" in str(refused.value)
+    assert "the FairlaneJobs for aws://123456789012/eu-west-1:" in str(refused.value)
 
 
 def test_the_stack_of_the_jobs_has_the_name_that_the_settings_say() -> None:

@@ -70,8 +70,25 @@ def test_a_random_order_is_the_seeds_and_keeps_files_together() -> None:
     assert len({tuple(each) for each in orders}) == 5
     for each in orders:
         assert sorted(number for _, number in each) == list(range(16))
-        assert len(list(groupby(each, key=itemgetter(0)))) == 4
+        files = [list(of_one) for _, of_one in groupby(each, key=itemgetter(0))]
+        assert len(files) == 4
+        assert any(of_one != sorted(of_one) for of_one in files)
     assert any(each != sorted(each) for each in orders)
+
+
+def test_the_command_keeps_to_the_seed_of_a_random_order(pytestconfig: pytest.Config) -> None:
+    options = ["-p", "no:cacheprovider", "--collect-only", "-q", "--shuffle=1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, __file__],
+        cwd=pytestconfig.rootpath,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    collected = list(dict.fromkeys(re.findall(r"::(test_\w+)", done.stdout)))
+    written = re.findall(r"^def (test_\w+)", Path(__file__).read_text(), re.MULTILINE)
+    assert sorted(collected) == sorted(written)
+    assert collected != written
 
 
 def test_an_item_that_is_no_function_uses_no_fixture() -> None:
