@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Final
 
@@ -77,3 +78,28 @@ def test_a_process_lets_others_go_first_if_it_is_started_so(
             assert session.read_text().split()[-1] == (str(processes.NICENESS) if behind else "0")
     finally:
         processes.stop([process], grace=PATIENCE)
+
+
+def test_a_session_that_linux_lets_change_later_is_changed_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who is not root may write one in a tenth of a second."""
+    written: list[str] = []
+
+    class Session:
+        def __init__(self, path: str) -> None:
+            assert path.endswith("/autogroup")
+
+        def exists(self) -> bool:
+            return True
+
+        def write_text(self, text: str) -> None:
+            written.append(text)
+            if len(written) < 4:
+                raise BlockingIOError
+
+    monkeypatch.setattr(processes, "Path", Session)
+    monkeypatch.setattr(os, "setpriority", lambda *_: None)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    processes._stand_back(1)
+    assert written == [str(processes.NICENESS)] * 4
