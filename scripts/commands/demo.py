@@ -18,6 +18,7 @@ from scripts.local.steps import Steps
 from scripts.verify.lane_isolation import SLOTS, TWO_LANES, slo_ms
 
 from .comparing import comparing
+from .needs import airports_of_checkout
 
 BULK_ITEMS: Final = 2100
 """Records of a bulk job at the most: seconds of work, for those that run are waited for at the
@@ -42,6 +43,7 @@ def demo(
     The demo starts a local stack of its own and loads 28,000 airports. Exit status 1: a claim does
     not hold; 2: trouble.
     """
+    airports_of_checkout("demo")
     started = time.monotonic()
     tenants = {tenant: list(airports) for tenant, airports in airports_by_tenant().items()}
     load = plan(tenants, part=BULK_ITEMS, passes=1, small_jobs=small_jobs)

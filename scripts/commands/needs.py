@@ -24,3 +24,10 @@ def in_checkout(command: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         why = f"`fairlane {command}` needs {CHECKOUT} ({error.name} is not installed)"
         raise CommandError(why) from error
+
+
+def airports_of_checkout(command: str) -> None:
+    """Before a command starts a stack to load the airports into: where their data are missing, only
+    the end of the load would tell. Raises CommandError."""
+    with in_checkout(command):
+        import airportsdata  # noqa: F401, PLC0415  only a checkout has it

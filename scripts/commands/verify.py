@@ -24,6 +24,7 @@ from scripts.verify.listing import listing
 from scripts.verify.registry import SCENARIOS
 
 from .comparing import comparing
+from .needs import airports_of_checkout
 
 NOTHING: Final = Expectation.of("expectations", expected="at least one", saw="none", ok=False)
 
@@ -82,6 +83,7 @@ def verify(
 
 
 def _of_scenarios(chosen: Sequence[Scenario]) -> list[Report]:
+    airports_of_checkout("verify")
     with Steps() as steps, Bench(steps) as bench:
         return [_performed(scenario, bench) for scenario in chosen]
 
