@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from fairlane_client.commands.files import check_target
 from fairlane_client.commands.output import console
 from scripts.bench.figures import Figure
 from scripts.bench.framework import Result, perform
@@ -44,6 +45,8 @@ def bench(
     chosen = [each for each in BENCHES if name in {None, each.name}]
     if not chosen:
         raise LocalError(f"no bench {name!r}; there are: " + ", ".join(b.name for b in BENCHES))
+    if to:
+        _prepare(to)
     results: list[Result] = []
     with Steps(quiet=as_json) as steps, Place(steps, short=short) as place:
         for each in chosen:
@@ -68,10 +71,19 @@ def _facts(results: Sequence[Result], *, short: bool) -> dict[str, object]:
     }
 
 
+def _prepare(to: Path) -> None:
+    """Before the first bench: minutes later its results would be lost. Raises LocalError,
+    BadParameter."""
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LocalError(f"--to {to}: {error}") from error
+    check_target("--to", to)
+
+
 def _write(to: Path, facts: dict[str, object]) -> None:
     """Raises LocalError."""
     try:
-        to.parent.mkdir(parents=True, exist_ok=True)
         to.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise LocalError(f"--to {to}: {error}") from error

@@ -18,6 +18,7 @@ from ..problems import ReportTooLarge
 from ..words import Outcome, ReportFormat, ReportOf
 from . import ids
 from .calling import AsJson, JobId, Name, Tenant, Token, Url, calling
+from .files import check_target
 from .output import console
 
 MAX_PAGE: Final = 1000
@@ -80,7 +81,7 @@ def report(  # noqa: PLR0913  the options of a command are its parameters
     address, or download it. With --to, a report that is too large for one request is written from
     pages."""
     if to is not None:
-        _check(to)
+        check_target("--to", to)
     with calling(url, token, tenant, name, as_json=as_json) as client:
         job, written = ids.whole(client, job_id), form or _form(to)
         try:
@@ -105,14 +106,6 @@ def _rows(client: Client, job_id: str, outcomes: Sequence[Outcome]) -> Iterator[
 
 
 # --- report -----------------------------------------------------------------------------------
-
-
-def _check(to: Path) -> None:
-    """Before a report is made in vain."""
-    if to.exists() and not to.is_file():
-        raise typer.BadParameter(f"--to {to} is not a file")
-    if not to.parent.is_dir():
-        raise typer.BadParameter(f"--to {to}: there is no folder {to.parent}")
 
 
 def _form(to: Path | None) -> ReportFormat:
