@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from scripts.load import own
+from scripts.load.endings import to_the_end
 from scripts.load.ledger import Ledger
 from scripts.local.settings import Chosen
 from scripts.local.stack import LocalStack
@@ -50,7 +51,7 @@ class Place:
     def close(self) -> None:
         if (stack := self._stack) is not None:
             self._stack = None
-            with self.steps.step("Stopping the local AWS"):
+            with to_the_end(), self.steps.step("Stopping the local AWS"):
                 stack.down()
 
     def serving(self) -> LocalStack:

@@ -13,6 +13,8 @@ from scripts.local.stack import LocalStack
 from scripts.local.state import ROOT
 from scripts.local.steps import Steps
 
+from .endings import STOPPING, ended_once, to_the_end
+
 
 def up(  # noqa: PLR0913  each says what the stack has
     name: str,
@@ -27,7 +29,9 @@ def up(  # noqa: PLR0913  each says what the stack has
     root: Path = ROOT,
 ) -> LocalStack:
     """Bring up a stack to measure on, called ``name``, or ``name-2`` and so on when that one is
-    another command's. one_by_one: see LocalStack. Raises LocalError."""
+    another command's. one_by_one: see LocalStack. Raises LocalError.
+
+    Ctrl-C takes down what has started; another one does not disturb that."""
     for number in count(1):
         own = LocalStack(
             name if number == 1 else f"{name}-{number}",
@@ -42,7 +46,8 @@ def up(  # noqa: PLR0913  each says what the stack has
         own.measured = True
         own.one_by_one = one_by_one
         try:
-            return own.up()
+            with ended_once(steps):
+                return own.up()
         except (AlreadyUp, InUse):
             continue
     raise AssertionError("there is always a next number")
@@ -50,13 +55,20 @@ def up(  # noqa: PLR0913  each says what the stack has
 
 @contextmanager
 def taken_down(stack: LocalStack, *, steps: Steps, keep: bool = False) -> Iterator[LocalStack]:
-    """The stack, which is stopped at the end (also on Ctrl-C); with ``keep`` only when the block
-    ends in an error."""
+    """The stack, which is stopped at the end (also on Ctrl-C, and wholly on several); with ``keep``
+    only when the block ends in an error."""
     try:
         yield stack
     except BaseException:
-        stack.down()
+        with to_the_end():
+            steps.say(STOPPING)
+            _down(stack, steps)
         raise
     if not keep:
-        with steps.step("Stopping the local AWS"):
-            stack.down()
+        with to_the_end():
+            _down(stack, steps)
+
+
+def _down(stack: LocalStack, steps: Steps) -> None:
+    with steps.step("Stopping the local AWS"):
+        stack.down()
