@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -314,6 +315,66 @@ def test_a_file_with_a_line_that_is_no_id_is_not_sent(
     assert (api.files, api.jobs) == ([], [])
 
 
+@pytest.fixture
+def pipe() -> Iterator[Callable[[bytes], str]]:
+    """The name that a shell gives to ``<(...)``, which prints this."""
+    opened: list[int] = []
+
+    def named(content: bytes) -> str:
+        reading, writing = os.pipe()
+        os.write(writing, content)
+        os.close(writing)
+        opened.append(reading)
+        return f"/dev/fd/{reading}"
+
+    yield named
+    for each in opened:
+        os.close(each)
+
+
+def test_ids_come_from_another_program(api: Api, pipe: Callable[[bytes], str]) -> None:
+    result = invoke(*BASE, "--ids-file", pipe(b"EDDF\nEDDM\n"))
+    assert result.exit_code == 0, result.output
+    assert [job.ids for job in api.jobs] == [["EDDF", "EDDM"]]
+
+
+@pytest.mark.usefixtures("few")
+def test_those_of_another_program_are_read_once_and_uploaded(
+    api: Api, pipe: Callable[[bytes], str]
+) -> None:
+    """The preview takes the first of them, the upload all."""
+    result = invoke(*BASE, "--ids-file", pipe(b"1\n2\n3\n4\n"))
+    assert result.exit_code == 0, result.output
+    assert [job.ids for job in api.previews] == [["1"]]
+    assert api.files[0][1] == b'"1"\n"2"\n"3"\n"4"\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "more"),
+    [("ids", "", ()), ("ids", "\n\n", ()), ("i.csv", "sku\n", ("--column", "sku"))],
+)
+def test_a_file_without_ids_is_said_to_have_none(
+    api: Api, tmp_path: Path, name: str, content: str, more: tuple[str, ...]
+) -> None:
+    result = submit_file(tmp_path / name, content, *more)
+    assert (result.exit_code, api.jobs) == (2, [])
+    assert f"--ids-file {tmp_path / name} holds no ids" in words(result)
+    assert submit_file(tmp_path / name, content, *more, "--id", "1").exit_code == 0
+
+
+@pytest.mark.parametrize("given", ["/dev/null", "-"])
+def test_nothing_to_read_is_no_ids(api: Api, given: str) -> None:
+    result = invoke(*BASE, "--ids-file", given, typed="")
+    assert (result.exit_code, api.jobs) == (2, [])
+    assert f"--ids-file {given} holds no ids" in words(result)
+
+
+def test_a_folder_is_called_one(api: Api, tmp_path: Path) -> None:
+    result = invoke(*BASE, "--ids-file", str(tmp_path))
+    assert (result.exit_code, api.jobs) == (2, [])
+    assert f"--ids-file {tmp_path} is a folder" in words(result)
+
+
 # --- lookup tables ----------------------------------------------------------------------------
 
 
@@ -360,3 +421,13 @@ def test_a_table_that_cannot_be_sent_is_refused_before_anything_is(
     assert why in words(result)
     assert not api.files
     assert not api.jobs
+
+
+def test_a_table_is_a_file(api: Api, tmp_path: Path) -> None:
+    folder, pipe = tmp_path / "folder.csv", tmp_path / "pipe.csv"
+    folder.mkdir()
+    os.mkfifo(pipe)
+    for path, why in ((folder, "is a folder"), (pipe, "is a pipe or a device")):
+        result = invoke(*BASE, "--id", "1", "--table", f"rates={path}", "--key", "rates=k")
+        assert (result.exit_code, api.files, api.jobs) == (2, [], [])
+        assert f"--table {path} {why}" in words(result)

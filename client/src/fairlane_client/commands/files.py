@@ -1,4 +1,4 @@
-"""Files that a user names for a command to write."""
+"""Files that a user names for a command to read or to write."""
 
 from __future__ import annotations
 
@@ -16,3 +16,11 @@ def check_target(option: str, path: Path) -> None:
         raise typer.BadParameter(f"{option} {path}: there is no folder {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise typer.BadParameter(f"{option} {path} cannot be written: permission denied")
+
+
+def check_source(option: str, path: Path) -> None:
+    """Raises BadParameter, which names the option, for what nothing can be read from."""
+    if not path.exists():
+        raise typer.BadParameter(f"{option} {path}: no such file")
+    if path.is_dir():
+        raise typer.BadParameter(f"{option} {path} is a folder")

@@ -11,6 +11,7 @@ from ..client import Client
 from ..idfiles import FORMATS
 from ..problems import FileTooLarge
 from ..requests import NewJob, NewUpload
+from .files import check_source
 from .output import say
 from .pairs import pair
 
@@ -47,8 +48,11 @@ def _form(path: str, column: str) -> NewUpload:
     kind = FORMATS.get(Path(path.removesuffix(".gz")).suffix.lower())
     if kind is None:
         raise typer.BadParameter(f"--table {path}: a table is one of {', '.join(FORMATS)}")
+    check_source("--table", Path(path))
     if not Path(path).is_file():
-        raise typer.BadParameter(f"--table {path}: no such file")
+        raise typer.BadParameter(
+            f"--table {path} is a pipe or a device: a table is read from a file"
+        )
     return NewUpload(format=kind.value, column=column, gzip=path.endswith(".gz"))
 
 

@@ -7,14 +7,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import IO, Final, TypeVar
 
 import typer
 
@@ -23,6 +24,7 @@ from ..idfiles import FORMATS, BadFile, bad_id, ids_of
 from ..problems import ApiProblem, FileTooLarge
 from ..requests import BODY, INLINE_IDS, NewJob, NewUpload
 from ..words import UploadFormat
+from .files import check_source
 from .output import say
 
 Answer = TypeVar("Answer")
@@ -50,7 +52,8 @@ class Selected:
         return chain(_typed(self.ids), of_file)
 
     def in_request(self, job: NewJob) -> NewJob | None:
-        """The request with all ids in it; None when it has no room for them."""
+        """The request with all ids in it; None when it has no room for them. Raises BadParameter,
+        also when there is none."""
         ids: list[str] = []
         size = 0
         for id_ in self:
@@ -58,6 +61,8 @@ class Selected:
             size += len(id_.encode())
             if len(ids) > INLINE_IDS or size > BODY:
                 return None
+        if not ids:
+            raise typer.BadParameter(f"{self.named} holds no ids")
         whole = _with(job, ids)
         return whole if len(whole.json_body()) <= BODY else None
 
@@ -117,16 +122,24 @@ def form_of(path: str, column: str | None) -> NewUpload | None:
 
 @contextmanager
 def _readable(path: str) -> Iterator[Path]:
+    """A file that can be read several times: a copy of what a pipe or a device gives once."""
     if path != "-":
-        if not Path(path).is_file():
-            raise typer.BadParameter(f"--ids-file {path}: no such file")
-        yield Path(path)
-        return
+        check_source("--ids-file", Path(path))
+        if Path(path).is_file():
+            yield Path(path)
+            return
     with tempfile.NamedTemporaryFile() as file:
-        for block in iter(lambda: sys.stdin.buffer.read(BLOCK), b""):
-            file.write(block)
+        try:
+            with _pipe(path) as given:
+                shutil.copyfileobj(given, file, BLOCK)
+        except OSError as error:
+            raise typer.BadParameter(f"--ids-file {path}: {error}") from error
         file.flush()
         yield Path(file.name)
+
+
+def _pipe(path: str) -> AbstractContextManager[IO[bytes]]:
+    return nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb")
 
 
 def _typed(ids: Iterable[str]) -> Iterator[str]:
