@@ -90,7 +90,10 @@ def _where(error: BaseException, folder: Path, what: str = "") -> str:
 
 
 def _check_schema(found: Operation) -> None:
-    """Clients are shown the parameters as a JSON schema."""
+    """Clients are shown the parameters as a JSON schema. Making it completes a model that named a
+    type before it was defined, which its declaration could not look at."""
+    from handlers.operations.inexact import check_exact  # noqa: PLC0415  only here
+
     try:
         found.parameters.model_json_schema()
     except Exception as error:
@@ -98,6 +101,11 @@ def _check_schema(found: Operation) -> None:
         raise OperationsError(
             f"{file}:{line}: the parameters of {found.name!r} have no JSON schema: {error}"
         ) from error
+    try:
+        check_exact(found.name, found.parameters)
+    except TypeError as error:
+        file, line = _place(found.parameters)
+        raise OperationsError(f"{file}:{line}: {error}") from error
     if not found.description:
         file, line = _place(found.apply)
         raise OperationsError(

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..jobs.words.operation import Operation, Skip
+from .inexact import check_exact
 from .parameters import Parameters
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def operation(
     given the parameters. sinks: what has to hear of its changes, where a deployment has it.
     missing: what becomes of ids without a record. The function's docstring is what clients read.
     Raises ValueError when the name is taken or not one, or a sink is unknown; TypeError when the
-    parameters would not keep numbers exact, or the function is not one of a record and parameters.
+    parameters would not keep numbers exact (see ``check_exact``), or the function is not one of a
+    record and parameters.
     """
     if not NAME.fullmatch(name):
         raise ValueError(
@@ -58,6 +60,7 @@ def operation(
         )
     if not issubclass(parameters, Parameters):
         raise TypeError(f"{parameters.__name__} of operation {name!r} has to extend Parameters")
+    check_exact(name, parameters)
     if unknown := sorted(set(sinks) - set(EVERY_SINK)):
         raise ValueError(
             f"operation {name!r} names the sinks {', '.join(unknown)}; there are "

@@ -49,6 +49,17 @@ def test_a_folder_is_imported_without_its_tests(tmp_path: Path) -> None:
     ("changed", "line", "what"),
     [
         ((") -> Outcome:", ") -> Outcome"), 10, "SyntaxError"),
+        (("    pass", "    percent: float"), 9, "'nothing': the parameter 'percent' is declared"),
+        (
+            ("    pass", "    inner: 'Inner'\n\n\nclass Inner(Parameters):\n    share: float"),
+            5,
+            "'nothing': the parameter 'inner.share' is declared with float",
+        ),
+        (
+            ("    pass", "    model_config = {'defer_build': True}\n    share: float"),
+            5,
+            "'nothing': the parameter 'share' is declared with float",
+        ),
         (("import Fields,", "import Feilds,"), 2, "cannot import name 'Feilds'"),
         (('"nothing"', '"Nothing!"'), 9, "'Nothing!': a name is up to 64 small letters"),
         (('"nothing"', '"set_fields"'), 9, "'set_fields' is declared twice"),
