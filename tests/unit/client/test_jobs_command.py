@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from fairlane_client import ApiProblem, Client, JobView, NewJob, Unreachable
 from fairlane_client.commands import tables
 from fairlane_client.commands.app import app
-from tests.support.commands import BASE, invoke, view
+from tests.support.commands import BASE, invoke, view, words
 
 
 @pytest.fixture
@@ -189,6 +189,28 @@ def test_jobs_are_listed_for_people_and_for_programs(monkeypatch: pytest.MonkeyP
     assert "j2" in invoke("list").stdout
     lines = invoke("list", "--limit", "1", "--json").stdout.splitlines()
     assert [json.loads(line)["id"] for line in lines] == ["j1"]
+
+
+@pytest.mark.parametrize("option", ["--created-after", "--created-before"])
+def test_a_time_that_is_none_is_refused_by_its_option(option: str) -> None:
+    result = invoke("list", option, "yesterday")
+    assert result.exit_code == 2
+    assert f"{option} 'yesterday' is no time such as 2026-01-31" in words(result)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("list", "--state", "DONE"), "for '--state': 'DONE' is not one of 'QUEUED', "),
+        (("items", "j1", "--outcome", "x"), "for '--outcome': 'x' is not one of 'failed', "),
+    ],
+)
+def test_a_word_that_is_none_of_the_choices_is_refused_in_plain_words(
+    arguments: tuple[str, ...], said: str
+) -> None:
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert f"Invalid value {said}" in words(result)
 
 
 def test_another_api_needs_a_token(monkeypatch: pytest.MonkeyPatch) -> None:

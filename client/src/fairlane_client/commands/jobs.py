@@ -27,14 +27,14 @@ app.command()(items)
 app.command()(report)
 
 
-def _moment(text: str | None) -> datetime | None:
+def _moment(option: str, text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         example = "2026-01-31, 2026-01-31T09:30 or 2026-01-31T09:30:00+01:00"
-        raise typer.BadParameter(f"{text!r} is no time such as {example}") from error
+        raise typer.BadParameter(f"{option} {text!r} is no time such as {example}") from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
@@ -94,7 +94,8 @@ def list_jobs(  # noqa: PLR0913  the options of a command are its parameters
 ) -> None:
     """List the newest jobs. A terminal shows the first characters of each id, which the other
     commands accept."""
-    after, before = _moment(created_after), _moment(created_before)
+    after = _moment("--created-after", created_after)
+    before = _moment("--created-before", created_before)
     with calling(url, token, tenant, name, as_json=as_json) as client:
         jobs = client.jobs(
             limit,

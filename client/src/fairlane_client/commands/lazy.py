@@ -23,6 +23,8 @@ STYLE: Final[dict[str, Any]] = {
     "pretty_exceptions_enable": False,
     "rich_markup_mode": None,  # plain text: the same in a terminal, a pipe and a narrow window
 }
+OF_PYDANTIC: Final = "Value error, "
+"""Before typer's own words about a choice, which it lets pydantic check."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,13 @@ class Commands(TyperGroup):
         """Other distributions are not looked at for the client's own commands."""
         found = self._own.get(cmd_name) or added().get(cmd_name)
         return None if found is None else _Unloaded(found)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix(OF_PYDANTIC)
+            raise
 
     @property
     def _own(self) -> Mapping[str, Command]:
