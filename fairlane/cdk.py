@@ -30,7 +30,7 @@ from constructs import Construct
 
 from handlers.effects.event_bus import DETAIL_TYPE, SOURCE, job_detail_type
 from handlers.jobs.words.event import EventType
-from handlers.settings import AuthSettings
+from handlers.settings import AuthSettings, SettingsError
 
 __all__ = [
     "AuthSettings",
@@ -40,6 +40,7 @@ __all__ = [
     "OperationsError",
     "OwnNetwork",
     "RecordsSettings",
+    "SettingsError",
     "settings_of",
 ]
 
@@ -90,7 +91,7 @@ class FairlaneJobs(Deployment):
         workers. auth: the issuer of the callers' tokens. more: any other of ``DeploySettings``.
 
         The CDK context ``fairlane`` goes over what is named here by name; ``settings_of`` does it
-        for ``settings``. Raises pydantic.ValidationError, which names the setting, OperationsError,
+        for ``settings``. Raises SettingsError, which names the setting, OperationsError,
         and ValueError for a second one in a stack or with a state.
         """
         if state is not None:
@@ -213,7 +214,7 @@ def _grant_lease(jobs: FairlaneJobs, grantee: iam.IGrantable) -> iam.Grant:
 
 def settings_of(scope: Construct, chosen: Mapping[str, Any]) -> DeploySettings:
     """The settings that are chosen, by name, with those of the CDK context over them. scope: the
-    stack of the jobs. Raises pydantic.ValidationError, which names the setting."""
+    stack of the jobs. Raises SettingsError."""
     context = scope.node.try_get_context(CONTEXT_KEY) or {}
     above: dict[str, Any] = json.loads(context) if isinstance(context, str) else dict(context)
     below = {"stack_name": Stack.of(scope).stack_name, **_plain(chosen)}

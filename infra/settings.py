@@ -7,14 +7,24 @@ A setting that contradicts another one stops synthesis, naming both and their va
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, Literal, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from handlers.jobs.selection.field_errors import field_errors
 from handlers.jobs.words.limits import Limits
 from handlers.jobs.words.pace import PaceSettings
 from handlers.jobs.words.timing import DAY, SECOND, LaneTiming, Timing, require
-from handlers.settings import AuthSettings, CallerSettings, PrincipalArn, QuerySettings, Tenant
+from handlers.settings import (
+    AuthSettings,
+    CallerSettings,
+    PrincipalArn,
+    QuerySettings,
+    SettingsError,
+    Tenant,
+)
 
 from .parts import (
     AlarmSettings,
@@ -55,6 +65,18 @@ PRODUCTION_TIMING: Final = Timing(
     function_timeout=60,
     stop_timeout=120,
 )
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """What a model of settings finds wrong is a SettingsError, with a line for each: a traceback
+    ends with what is to be read."""
+    try:
+        yield
+    except ValidationError as error:
+        found = field_errors(error)
+        lines = [f"{each.field} {each.detail}" if each.field else each.detail for each in found]
+        raise SettingsError("\n".join(lines)) from None
 
 
 class DeploySettings(Part):
@@ -124,14 +146,16 @@ class DeploySettings(Part):
 
     @classmethod
     def read(cls, context: object) -> Self:
-        """From the context value: a mapping, or the same as a JSON string (``cdk -c``)."""
+        """From the context value: a mapping, or the same as a JSON string (``cdk -c``). Raises
+        SettingsError, with a line for each wrong setting."""
         chosen: Any = json.loads(context) if isinstance(context, str) else context or {}
         defaults = {
             name: field.default.model_dump()
             for name, field in cls.model_fields.items()
             if isinstance(field.default, BaseModel)
         }
-        return cls.model_validate(merge(merge(defaults, defaults_of(chosen)), chosen))
+        with in_words():
+            return cls.model_validate(merge(merge(defaults, defaults_of(chosen)), chosen))
 
     @model_validator(mode="after")
     def _relations(self) -> Self:

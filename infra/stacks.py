@@ -32,7 +32,7 @@ from .lane import Lane
 from .monitoring import Monitoring
 from .operations import OwnOperations, own_operations
 from .recovery import Recovery
-from .settings import DeploySettings
+from .settings import DeploySettings, in_words
 from .small_lane import SmallLane
 from .storage import Storage, key_of
 
@@ -190,26 +190,27 @@ def work_settings(
     bulk: Lane,
     own: OwnOperations | None,
 ) -> WorkSettings:
-    return WorkSettings(
-        # Two deployments of an account never mix.
-        metrics_namespace=settings.stack_name,
-        control_table=storage.control.table_name,
-        records_table=storage.records.table_name,
-        records_tenant_key=settings.records.tenant_key,
-        records_id_key=settings.records.id_key,
-        idempotency_table=storage.idempotency.table_name,
-        payload_bucket=storage.payloads.bucket_name,
-        small_queue_url=small.queue.queue_url,
-        bulk_queue_url=bulk.queue.queue_url,
-        due_shards=settings.due_shards,
-        timing=settings.timing,
-        limits=settings.limits,
-        effects=settings.effects.told,
-        query=settings.query,
-        pace=settings.pace,
-        tenant_requests_per_second=settings.api.tenant_requests_per_second,
-        operations=None if own is None else own.package,
-        bulk_slots=settings.bulk_lane.slots,
-        bulk_poll_seconds=settings.bulk_lane.poll_seconds,
-        bulk_protection_minutes=settings.bulk_lane.protection_minutes,
-    )
+    with in_words():
+        return WorkSettings(
+            # Two deployments of an account never mix.
+            metrics_namespace=settings.stack_name,
+            control_table=storage.control.table_name,
+            records_table=storage.records.table_name,
+            records_tenant_key=settings.records.tenant_key,
+            records_id_key=settings.records.id_key,
+            idempotency_table=storage.idempotency.table_name,
+            payload_bucket=storage.payloads.bucket_name,
+            small_queue_url=small.queue.queue_url,
+            bulk_queue_url=bulk.queue.queue_url,
+            due_shards=settings.due_shards,
+            timing=settings.timing,
+            limits=settings.limits,
+            effects=settings.effects.told,
+            query=settings.query,
+            pace=settings.pace,
+            tenant_requests_per_second=settings.api.tenant_requests_per_second,
+            operations=None if own is None else own.package,
+            bulk_slots=settings.bulk_lane.slots,
+            bulk_poll_seconds=settings.bulk_lane.poll_seconds,
+            bulk_protection_minutes=settings.bulk_lane.protection_minutes,
+        )

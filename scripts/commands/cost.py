@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 from rich.table import Table
 
 from fairlane_client.commands.output import console
+from handlers.settings import SettingsError
 from infra.settings import CONTEXT_KEY, DeploySettings
 from scripts.ops.cost import PRICED, Load, Row, estimate
 
@@ -44,7 +44,7 @@ def _settings(path: Path) -> DeploySettings:
     try:
         context = json.loads(path.read_text(encoding="utf-8"))["context"]
         return DeploySettings.read(context.get(CONTEXT_KEY))
-    except (ValueError, KeyError, ValidationError) as error:
+    except (ValueError, KeyError, SettingsError) as error:
         raise typer.BadParameter(f"{path} has no usable settings: {error}") from error
 
 

@@ -74,6 +74,7 @@ def up(
             iam=iam,
             steps=steps,
         )
+        stack.with_cdk_json = True
         try:
             stack.up()
         except AlreadyUp as already:
@@ -89,6 +90,7 @@ def deploy(*, name: Name = DEFAULT_NAME, settings: Settings = None) -> None:
     """Update a running stack to the code and settings of this folder; data and address stay."""
     with Steps() as steps:
         stack = LocalStack(name, settings=_read(settings), steps=steps)
+        stack.with_cdk_json = True
         changed = stack.deploy()
     said = "the app is deployed" if changed else "the app has not changed"
     workers = stack.state.wanted

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
+from infra.settings import CONTEXT_KEY, DeploySettings
+
 from . import identity
+from .errors import LocalError
 from .ministack import endpoint
 
 Chosen: TypeAlias = Mapping[str, Any]
@@ -50,6 +55,27 @@ LOCAL: Final[Chosen] = {
         "poll_seconds": 1,
     },
 }
+
+
+OPERATIONS: Final = "operations"
+
+
+def chosen_in(cdk_json: Mapping[str, Any]) -> Chosen:
+    """What a local stack takes of the deployment's settings in ``cdk.json``: the team's operations.
+    All others are about an account. Raises LocalError for one that there is not."""
+    context = cdk_json.get("context", {}).get(CONTEXT_KEY) or {}
+    try:
+        chosen = json.loads(context) if isinstance(context, str) else context
+    except ValueError as error:
+        raise LocalError(f"context.{CONTEXT_KEY} of cdk.json cannot be read: {error}") from error
+    if not isinstance(chosen, dict):
+        raise LocalError(f"context.{CONTEXT_KEY} of cdk.json has to be an object")
+    for name in chosen:
+        if name not in DeploySettings.model_fields:
+            near = get_close_matches(name, DeploySettings.model_fields, 1)
+            hint = f"; is it {near[0]}?" if near else ""
+            raise LocalError(f"context.{CONTEXT_KEY} of cdk.json has no setting {name}{hint}")
+    return {OPERATIONS: chosen[OPERATIONS]} if chosen.get(OPERATIONS) else {}
 
 
 AWS_STAND_IN: Final = "http://localhost/the-local-aws"

@@ -28,8 +28,15 @@ from . import (
 from .errors import AlreadyUp, LocalError, NotUp
 from .own_code import keep_own_code
 from .parts import TOKEN_S, Parts
-from .project import PROJECT
-from .settings import AWS_STAND_IN, SEARCH_STAND_IN, Chosen, over, settings_anywhere
+from .project import PROJECT, cdk_json_of
+from .settings import (
+    AWS_STAND_IN,
+    SEARCH_STAND_IN,
+    Chosen,
+    chosen_in,
+    over,
+    settings_anywhere,
+)
 from .state import ROOT, State
 from .steps import Steps
 from .synthesis import Synthesis
@@ -68,6 +75,8 @@ class LocalStack(Parts):
         self.one_by_one = False
         """Its database works on one request after the other, however long one takes. Without effect
         with ``iam``, where the database is in the process of the local AWS."""
+        self.with_cdk_json = False
+        """It has what ``cdk.json`` chooses for a local stack, too (``settings.chosen_in``)."""
         self._settings = settings
         self._worker_count = workers
         self._with_records = records
@@ -207,10 +216,9 @@ class LocalStack(Parts):
 
     def _update(self) -> bool:
         before, step = self.deployed, self._steps.step
-        if self._settings is not None:
-            self._save(settings=self._settings)
+        chosen = self._state.settings if self._settings is None else self._settings
         searching = bool(self._state.search_url)
-        synthesis = self._synthesis(self._state.settings, search=searching)
+        synthesis = self._synthesis(chosen, search=searching)
         with step("Synthesising the app"), synthesis:
             assembly = synthesis.assembly(self._addresses())
         with step("Deploying it"):
@@ -220,6 +228,7 @@ class LocalStack(Parts):
             changed = template != deploy.template(self.clients.cloudformation, before.stack)
             self.workers.stop()
             self._save(
+                settings=chosen,  # only now: the next update must not fail for these ones
                 deployed=deployed,
                 api_url=deployed.api_url(self.endpoint),
                 code=keep_own_code(assembly, self.folder.path),
@@ -272,6 +281,8 @@ class LocalStack(Parts):
 
     def _synthesis(self, chosen: Chosen, *, search: bool) -> Synthesis:
         """Of the app with these settings, and with stand-ins for the addresses."""
+        if self.with_cdk_json:
+            chosen = over(chosen_in(cdk_json_of(self.project)), chosen)
         if search:
             chosen = over(chosen, {"effects": {"search_url": SEARCH_STAND_IN}})
         out = self.folder.path / "cdk.out"

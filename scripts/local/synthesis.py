@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from itertools import dropwhile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -19,7 +20,7 @@ from . import processes
 from .assemblies import Assemblies, content_of
 from .errors import LocalError
 from .ministack import ACCOUNT, REGION
-from .project import CDK_JSON, PROJECT, is_checkout
+from .project import PROJECT, cdk_json_of, is_checkout
 from .settings import Chosen
 
 TIMEOUT_S: Final = 300
@@ -27,6 +28,9 @@ STOP_GRACE_S: Final = 2
 LOG: Final = "synthesis.log"
 NOTE: Final = "synthesis-read.json"
 OBSERVED: Final = Path(__file__).with_name("observed.py")
+TRACEBACK: Final = "Traceback (most recent call last):"
+PLAIN: Final = ("OperationsError", "SettingsError", "ValueError")
+"""Errors whose text is a sentence."""
 INHERITED: Final = ("HOME", "TMPDIR", "LANG")
 """Of the caller's environment; nothing that could change what is synthesised."""
 
@@ -45,18 +49,14 @@ class Synthesis:
         project: Path = PROJECT,
     ) -> None:
         """out: the folder the assembly goes to; the log goes beside it. kept: those of Fairlane's
-        own app. project: the folder of ``cdk.json``. Raises LocalError when there is none."""
-        if not (project / CDK_JSON).is_file():
-            raise LocalError(
-                "a local stack deploys the CDK app of the working folder, and there is no "
-                f"{CDK_JSON} in {project}"
-            )
+        own app. project: the folder of ``cdk.json``. Raises LocalError when that cannot be
+        read."""
+        cdk_json = cdk_json_of(project)
         self._project = project
         self._out = out
         self._kept = kept or (Assemblies() if is_checkout(project) else None)
         self._note = out.with_name(NOTE)
         """Where the app's run notes what it has read."""
-        cdk_json = json.loads((project / CDK_JSON).read_text())
         # As a text where nothing has to be looked up in it: the CDK drops a null of a mapping, and
         # then what the app chose would stay.
         chosen = settings if self._kept else json.dumps(settings)
@@ -100,9 +100,10 @@ class Synthesis:
         LocalError with what the app said, such as the two settings that contradict each other."""
         if self._process:
             if self._ended(self._process):
+                said = last_error(self._process.tail(500))
                 raise LocalError(
-                    "synthesis failed; correct what the app says and try again:\n"
-                    + self._process.tail(25)
+                    f"synthesis failed; correct what the app says and try again:\n{said}\n"
+                    f"(all that it said: {self._process.log})"
                 )
             self._keep()
         for template in self._out.glob("*.template.json"):
@@ -128,6 +129,22 @@ class Synthesis:
             return process.wait(TIMEOUT_S)
         except TimeoutError as error:
             raise LocalError(f"synthesis took more than {TIMEOUT_S} s: {process.tail()}") from error
+
+
+def last_error(output: str) -> str:
+    """What the last traceback of a Python program's output ends with: for people, where in the code
+    it came from says nothing. The end of the output when there is no traceback."""
+    lines = output.splitlines()
+    if TRACEBACK not in lines:
+        return "\n".join(lines[-25:])
+    begun = len(lines) - lines[::-1].index(TRACEBACK)
+    told = [*dropwhile(lambda line: line.startswith(" ") or not line, lines[begun:])]
+    if not told:
+        return "\n".join(lines[-25:])
+    kind, _, words = told[0].partition(": ")
+    named = kind.rpartition(".")[2]
+    first = words if named in PLAIN and words else f"{named}: {words}" if words else told[0]
+    return "\n".join([first, *told[1:]])
 
 
 def _replaced(text: str, addresses: Mapping[str, str]) -> str:

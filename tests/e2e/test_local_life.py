@@ -131,9 +131,16 @@ def test_changed_code_and_settings_are_deployed_and_data_and_address_stay(
         copy(source, project / name)
     registry = project / "handlers" / "operations" / "set_fields.py"
     registry.write_text(registry.read_text() + "\n# changed\n")
+    refused = LocalStack("life", root=life.folder.path.parent, settings={"due_shard": 3})
+    refused.project = project
+    with pytest.raises(LocalError, match="due_shard is not known here") as error:
+        refused.deploy()
+    assert "Traceback" not in str(error.value)
+    assert refused.folder.read().settings == {}  # the next update has nothing of it
     deploying = LocalStack("life", root=life.folder.path.parent, settings={"due_shards": 3})
     deploying.project = project
     assert deploying.deploy()
+    assert deploying.folder.read().settings == {"due_shards": 3}
     assert deploying.state.api_url == address
     assert deploying.folder.read().up
     assert set(records(deploying)) == set(before)

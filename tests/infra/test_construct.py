@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from fairlane.cdk import DETAIL_TYPES, AuthSettings, FairlaneJobs
+from fairlane.cdk import DETAIL_TYPES, AuthSettings, FairlaneJobs, SettingsError
 from tests.support.pages import PAGES, blocks
 
 from .synthesis import AUTH, CDK_JSON, OWN_OPERATIONS, PRINCIPALS, Synthesised
@@ -103,9 +102,9 @@ def statements(shop: Synthesised, role: str) -> list[dict[str, Any]]:
 
 
 def test_a_setting_that_is_wrong_is_named() -> None:
-    with pytest.raises(ValidationError, match="small_lan"):
+    with pytest.raises(SettingsError, match="small_lan"):
         FairlaneJobs(stack_of(), "Jobs", auth=AUTH_SETTINGS, profile="dev", small_lan={})
-    with pytest.raises(ValidationError, match="set either auth"):
+    with pytest.raises(SettingsError, match="set either auth"):
         FairlaneJobs(stack_of(), "Jobs", profile="prod")
 
 

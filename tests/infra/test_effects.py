@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from pydantic import ValidationError
 
-from handlers.settings import EffectSettings
+from handlers.settings import EffectSettings, SettingsError
 from infra.parts import DeployEffects
 from tests.infra.grants import DOMAIN, NAT, ROLES, SEARCH, rights, statements
 from tests.infra.rules import app_with_rules, report
@@ -115,7 +115,7 @@ def test_what_recovery_does_not_get_round_to_raises_an_alarm(
 @pytest.mark.parametrize("given", [SEARCH, HOOK])
 def test_what_the_network_does_not_reach_stops_synthesis(given: dict[str, str]) -> None:
     said = r"cannot be reached with bulk_lane\.network = endpoints"
-    with pytest.raises(ValidationError, match=said):
+    with pytest.raises(SettingsError, match=said):
         settings_of(effects=given)
 
 

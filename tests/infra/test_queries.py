@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import ValidationError
 
 from handlers.settings import PREFIX, SettingsError, WorkSettings
 from tests.infra.grants import DOMAIN, NAT, SEARCH, actions_on, listed, rights
@@ -57,17 +56,17 @@ def test_workers_are_told(searching: Synthesised) -> None:
 
 
 def test_a_search_needs_an_index() -> None:
-    with pytest.raises(ValidationError, match="effects_search_url"):
+    with pytest.raises(SettingsError, match="effects_search_url"):
         synthesise(settings_of(query={"source": "search"}))
 
 
 def test_c102_a_search_needs_declared_fields() -> None:
-    with pytest.raises(ValidationError, match="effects_search_fields"):
+    with pytest.raises(SettingsError, match="effects_search_fields"):
         synthesise(settings_of(effects=SEARCH, query={"source": "search"}, bulk_lane=NAT))
 
 
 def test_an_order_field_needs_a_search() -> None:
-    with pytest.raises(ValidationError, match="query_order_field"):
+    with pytest.raises(SettingsError, match="query_order_field"):
         settings_of(query={"order_field": "made"})
 
 

@@ -8,10 +8,10 @@ from string import ascii_lowercase
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from handlers.jobs.words.exact_json import exact_json, exact_loads
 from handlers.jobs.words.table import Table
+from handlers.settings import SettingsError
 from infra.relations import TABLE_IN_MEMORY
 from infra.settings import DeploySettings
 
@@ -101,7 +101,7 @@ REFUSED = [
 def test_c111_settings_that_contradict_each_other_are_refused_by_name(
     chosen: dict[str, Any], named: list[str]
 ) -> None:
-    with pytest.raises(ValidationError) as refusal:
+    with pytest.raises(SettingsError) as refusal:
         settings_of(**chosen)
     for name in named:
         assert name in str(refusal.value)
@@ -147,7 +147,7 @@ DEVELOPMENT = [
 
 @pytest.mark.parametrize(("chosen", "named"), DEVELOPMENT)
 def test_c108_what_is_for_development_needs_local(chosen: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValidationError, match="local = true") as refusal:
+    with pytest.raises(SettingsError, match="local = true") as refusal:
         settings_of(**chosen)
     assert named in str(refusal.value)
     settings_of(local=True, **chosen)
@@ -177,7 +177,7 @@ def test_a_lookup_table_as_large_as_the_memory_allows_is_accepted(
 ) -> None:
     settings = settings_of(limits={"max_table_bytes": largest}, **chosen)
     assert settings.limits.max_table_bytes == largest
-    with pytest.raises(ValidationError, match=r"limits\.max_table_bytes"):
+    with pytest.raises(SettingsError, match=r"limits\.max_table_bytes"):
         settings_of(limits={"max_table_bytes": largest + MIB}, **chosen)
 
 

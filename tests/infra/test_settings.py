@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
+from handlers.settings import SettingsError
 from infra.settings import DeploySettings
 
 from .synthesis import ROOT, context_of, settings_of
@@ -105,7 +105,7 @@ AT_THE_EDGE: list[Mapping[str, Any]] = [
 def test_a_broken_relation_names_both_settings_and_their_values(
     chosen: dict[str, Any], left: str, right: str
 ) -> None:
-    with pytest.raises(ValidationError) as refusal:
+    with pytest.raises(SettingsError) as refusal:
         settings_of(**chosen)
     assert left in str(refusal.value)
     assert right in str(refusal.value)
@@ -120,7 +120,7 @@ def test_a_relation_holds_up_to_its_edge(chosen: dict[str, Any]) -> None:
 def test_c03_a_function_that_may_outlive_its_message_fails_synthesis(
     timeout: int, visibility: int
 ) -> None:
-    with pytest.raises(ValidationError, match=f"small.visibility = {visibility} must be at least"):
+    with pytest.raises(SettingsError, match=f"small.visibility = {visibility} must be at least"):
         settings_of(timing={"function_timeout": timeout, "small": {"visibility": visibility}})
 
 
@@ -130,7 +130,7 @@ def test_c03_a_worker_that_may_outlive_its_lease_fails_synthesis(
 ) -> None:
     # The design also wants the lease within the visibility timeout, so (20, 60, 90) is refused.
     lane = {"heartbeat": heartbeat, "visibility": visibility, "lease_ttl": lease}
-    with pytest.raises(ValidationError, match=r"bulk\.lease_ttl = "):
+    with pytest.raises(SettingsError, match=r"bulk\.lease_ttl = "):
         settings_of(timing={"bulk": lane})
 
 
@@ -167,13 +167,13 @@ def test_a_context_may_be_a_json_string() -> None:
     ],
 )
 def test_an_unknown_setting_or_value_is_named(chosen: dict[str, Any], name: str) -> None:
-    with pytest.raises(ValidationError) as refusal:
+    with pytest.raises(SettingsError) as refusal:
         settings_of(**chosen)
     assert name in str(refusal.value)
 
 
 def test_who_may_call_has_no_default() -> None:
-    with pytest.raises(ValidationError, match="set either auth"):
+    with pytest.raises(SettingsError, match="set either auth"):
         DeploySettings.read(None)
 
 

@@ -6,14 +6,17 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from scripts.commands import local
 from scripts.local import processes
+from scripts.local import stack as stack_module
 from scripts.local.errors import LocalError
 from scripts.local.processes import Process
+from scripts.local.stack import LocalStack
 from scripts.local.state import StackFolder, State
 
 
@@ -92,3 +95,25 @@ def test_a_folder_that_cannot_be_written_is_told_in_words(tmp_path: Path) -> Non
     folder = StackFolder("default", tmp_path / "file")
     with pytest.raises(LocalError, match="the stack's state cannot be kept"), folder.exclusive():
         pass
+
+
+@pytest.mark.parametrize(("command", "method"), [("up", "up"), ("deploy", "deploy")])
+def test_the_app_has_the_operations_that_cdk_json_names(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, method: str
+) -> None:
+    """Of a stack that a program starts, the program decides."""
+    seen: list[dict[str, Any]] = []
+    (tmp_path / "cdk.json").write_text('{"context": {"fairlane": {"operations": "./ours"}}}')
+
+    def synthesised(stack: LocalStack) -> None:
+        stack.project = tmp_path
+        for with_cdk_json in (stack.with_cdk_json, False):
+            stack.with_cdk_json = with_cdk_json
+            stack._synthesis({"due_shards": 3}, search=False)
+        raise LocalError("enough")
+
+    monkeypatch.setattr(LocalStack, method, synthesised)
+    monkeypatch.setattr(stack_module, "Synthesis", lambda chosen, *_, **__: seen.append(chosen))
+    CliRunner().invoke(local.app, [command])
+    assert [found.get("operations") for found in seen] == ["./ours", None]
+    assert [found["due_shards"] for found in seen] == [3, 3]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scripts.local.project import OWN, PACKAGES, is_checkout, project_of
+import pytest
+
+from scripts.local.errors import LocalError
+from scripts.local.project import OWN, PACKAGES, cdk_json_of, is_checkout, project_of
 
 
 def test_the_app_of_the_working_folder_comes_first(tmp_path: Path) -> None:
@@ -24,3 +27,21 @@ def test_an_app_that_lacks_one_of_fairlanes_folders_is_another(tmp_path: Path) -
     assert is_checkout(tmp_path)
     (tmp_path / "infra").rmdir()
     assert not is_checkout(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "there is no cdk.json in"),
+        ("{", "cdk.json cannot be read: Expecting property name"),
+        ("[]", "cdk.json has to hold a JSON object"),
+        ('{"context": []}', "and its context another one"),
+    ],
+)
+def test_a_cdk_json_that_is_none_is_refused_in_a_sentence(
+    tmp_path: Path, text: str | None, said: str
+) -> None:
+    if text is not None:
+        (tmp_path / "cdk.json").write_text(text)
+    with pytest.raises(LocalError, match=said):
+        cdk_json_of(tmp_path)

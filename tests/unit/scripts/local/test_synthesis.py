@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from scripts.local import assemblies, processes
 from scripts.local.assemblies import ASSEMBLY, ENTRY, KEPT, Assemblies, Content, content_of
 from scripts.local.errors import LocalError
 from scripts.local.project import PROJECT
-from scripts.local.synthesis import Synthesis
+from scripts.local.synthesis import Synthesis, last_error
 
 APP: Final = """
 import json, os, pathlib, subprocess, sys
@@ -294,6 +295,47 @@ def test_a_refusal_says_what_the_app_said_and_is_not_kept(project: Path, kept: A
         with pytest.raises(LocalError, match="refuse contradicts accept"):
             template(project, kept, refuse=True)
     assert runs(project) == 2
+
+
+PROGRAM: Final = """
+class {kind}(Exception):
+    pass
+
+def deep(n):
+    if n:
+        return deep(n - 1)
+    try:
+        raise KeyError("first")
+    except KeyError as error:
+        raise {kind}({text!r}) from error
+
+print("begun")
+deep(30)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "said"),
+    [
+        ("SettingsError", "operatons is not known here", "operatons is not known here"),
+        ("ValueError", "one\n  two\nthree", "one\n  two\nthree"),
+        ("Odd", "a: b", "Odd: a: b"),
+        ("Odd", "", "Odd"),
+    ],
+)
+def test_of_a_traceback_the_error_is_shown(kind: str, text: str, said: str) -> None:
+    """Whatever Python's version makes of the lines in between."""
+    command = [sys.executable, "-c", PROGRAM.format(kind=kind, text=text)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert last_error(done.stdout + done.stderr) == said
+
+
+@pytest.mark.parametrize(
+    "output", ["", "no traceback\nat all", "Traceback (most recent call last):\n  File"]
+)
+def test_of_anything_else_the_end_is_shown(output: str) -> None:
+    assert last_error(output) == output
+    assert last_error("x\n" * 100).count("x") == 25
 
 
 def test_another_app_is_synthesised_each_time_as_its_cdk_json_says(project: Path) -> None:
