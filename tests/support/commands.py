@@ -23,4 +23,6 @@ def words(result: Result) -> str:
     return " ".join(result.stderr.replace("│", " ").split())
 
 
+JOB = "0" * 32
+"""The id of a job, as typed."""
 BASE = ("submit", "--operation", "adjust_number", "--subject", "products", "--json")

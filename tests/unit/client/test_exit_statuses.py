@@ -14,7 +14,7 @@ from fairlane_client.cli import INTERRUPTED
 from fairlane_client.commands.exits import Exit
 from fairlane_client.commands.showing import ending
 from fairlane_client.problems import problem_of
-from tests.support.commands import BASE, invoke
+from tests.support.commands import BASE, JOB, invoke
 from tests.support.views import job_view
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "client.md"
@@ -69,7 +69,7 @@ def test_the_end_of_a_job_is_a_status_and_a_line(
     monkeypatch.setattr(Client, "watch", watch)
     monkeypatch.setattr(Client, "submit", lambda *_, **__: job_view())
     submit = [each for each in BASE if each != "--json"]
-    for arguments in (("watch", "j1"), (*submit, "--id", "1", "--wait")):
+    for arguments in (("watch", JOB), (*submit, "--id", "1", "--wait")):
         result = invoke(*arguments, *json_)
         assert result.exit_code == status
         assert result.stderr.splitlines()[-1] == line
@@ -119,7 +119,7 @@ def test_an_error_is_a_status(
 
     monkeypatch.setattr(Client, "get", fail)
     monkeypatch.setattr(Client, "watch", fail)
-    assert invoke(verb, "j1").exit_code == status
+    assert invoke(verb, JOB).exit_code == status
 
 
 def test_the_time_out_of_a_wait_is_the_clients(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,9 +131,9 @@ def test_the_time_out_of_a_wait_is_the_clients(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Client, "watch", watch)
     monkeypatch.setattr(Client, "submit", lambda *_, **__: job_view())
-    invoke("watch", "j1", "--timeout", "2.5")
+    invoke("watch", JOB, "--timeout", "2.5")
     invoke(*BASE, "--id", "1", "--wait", "--timeout", "60")
-    invoke("watch", "j1")
+    invoke("watch", JOB)
     assert given == [2.5, 60, None]
 
 

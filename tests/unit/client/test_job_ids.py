@@ -38,6 +38,8 @@ def there(monkeypatch: pytest.MonkeyPatch) -> list[tuple[datetime, datetime]]:
 
     monkeypatch.setattr(Client, "jobs", jobs)
     monkeypatch.setattr(Client, "get", lambda _, job_id: job_view(job_id))
+    ended = job_view(state="SUCCEEDED")
+    monkeypatch.setattr(Client, "watch", lambda *_, **__: iter([ended]))
     return asked
 
 
@@ -78,12 +80,25 @@ def test_the_beginning_of_none_is_said() -> None:
     assert "begins with ffff" in result.stderr
 
 
-@pytest.mark.parametrize("given", [FIRST, "j1", "no-id", FIRST + "0"])
-def test_what_is_no_beginning_is_the_apis_to_judge(
+@pytest.mark.parametrize("given", [FIRST, FIRST.upper()])
+def test_a_whole_id_is_looked_for_by_the_api(
     there: list[tuple[datetime, datetime]], given: str
 ) -> None:
-    assert invoke("get", given).exit_code == 0
+    result = invoke("get", given, "--json")
+    assert result.exit_code == 0
+    assert FIRST in result.stdout
     assert there == []
+
+
+@pytest.mark.parametrize("verb", ["get", "watch", "cancel", "items"])
+@pytest.mark.parametrize("given", ["", "zzz", "no-id", FIRST + "0", "\udcff"])
+def test_what_no_id_begins_with_is_refused_and_not_sent(
+    there: list[tuple[datetime, datetime]], verb: str, given: str
+) -> None:
+    result = invoke(verb, given)
+    assert (result.exit_code, there) == (2, [])
+    said = " ".join(result.stderr.split())
+    assert f"no job has an id that begins with {given!r}: ids are 32 hexadecimal digits" in said
 
 
 def test_only_jobs_of_that_time_are_looked_through(

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from fairlane_client import ApiProblem, Client, JobView, NewJob, Unreachable
 from fairlane_client.commands import tables
 from fairlane_client.commands.app import app
-from tests.support.commands import BASE, invoke, view, words
+from tests.support.commands import BASE, JOB, invoke, view, words
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 OF_ONE = ("get", "cancel", "watch", "retry", "items", "report")
-VERBS = [*((verb, "j1") for verb in OF_ONE), ("list",), BASE[:-1]]
+VERBS = [*((verb, JOB) for verb in OF_ONE), ("list",), BASE[:-1]]
 
 
 @pytest.mark.usefixtures("refusing")
@@ -133,7 +133,7 @@ def test_nobody_answering_is_an_error_too(monkeypatch: pytest.MonkeyPatch) -> No
         raise Unreachable("nobody there")
 
     monkeypatch.setattr(Client, "get", silent)
-    result = invoke("get", "j1", "--json")
+    result = invoke("get", JOB, "--json")
     assert result.exit_code == 6
     assert json.loads(result.stdout)["error"] == {"code": "unreachable", "detail": "nobody there"}
 
@@ -147,17 +147,17 @@ def test_each_verb_is_its_own_call(monkeypatch: pytest.MonkeyPatch, verb: str) -
         return view(state="CANCELLING")
 
     monkeypatch.setattr(Client, "_control", control)
-    result = invoke(verb, "j1", "--json")
-    assert (result.exit_code, called) == (0, [("j1", verb)])
+    result = invoke(verb, JOB, "--json")
+    assert (result.exit_code, called) == (0, [(JOB, verb)])
 
 
 def test_only_the_failed_records_are_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def retry(self: Client, job_id: str, *, failed_only: bool) -> JobView:
-        assert (job_id, failed_only) == ("j1", True)
+        assert (job_id, failed_only) == (JOB, True)
         return view(id="j2", retry_of="j1")
 
     monkeypatch.setattr(Client, "retry", retry)
-    result = invoke("retry", "j1", "--failed-only", "--json")
+    result = invoke("retry", JOB, "--failed-only", "--json")
     shown = json.loads(result.stdout)
     assert (result.exit_code, shown["id"], shown["retry_of"]) == (0, "j2", "j1")
 
@@ -173,7 +173,7 @@ def test_watching_ends_with_the_job_and_says_whether_it_succeeded(
         yield from seen
 
     monkeypatch.setattr(Client, "watch", watch)
-    result = invoke("watch", "j1", *(["--json"] if as_json else []))
+    result = invoke("watch", JOB, *(["--json"] if as_json else []))
     assert result.exit_code == code
     assert result.stderr.splitlines()[-1].startswith(last)
     if as_json:
@@ -202,7 +202,7 @@ def test_a_time_that_is_none_is_refused_by_its_option(option: str) -> None:
     ("arguments", "said"),
     [
         (("list", "--state", "DONE"), "for '--state': 'DONE' is not one of 'QUEUED', "),
-        (("items", "j1", "--outcome", "x"), "for '--outcome': 'x' is not one of 'failed', "),
+        (("items", JOB, "--outcome", "x"), "for '--outcome': 'x' is not one of 'failed', "),
     ],
 )
 def test_a_word_that_is_none_of_the_choices_is_refused_in_plain_words(
@@ -218,7 +218,7 @@ def test_another_api_needs_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("called")
 
     monkeypatch.setattr(Client, "get", no_call)
-    result = CliRunner().invoke(app, ["jobs", "get", "j1", "--url", "http://127.0.0.1:1"])
+    result = CliRunner().invoke(app, ["jobs", "get", JOB, "--url", "http://127.0.0.1:1"])
     assert result.exit_code == 2
     assert "FAIRLANE_TOKEN" in result.stderr
 

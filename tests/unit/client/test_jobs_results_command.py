@@ -15,7 +15,7 @@ from handlers.jobs.results.items import ItemOutcome, ItemResult
 from handlers.jobs.results.report import COLUMNS, ReportFormat, _csv, _ReportWriter
 from handlers.testing.world import memory_world
 from tests.support import views
-from tests.support.commands import invoke, words
+from tests.support.commands import JOB, invoke, words
 
 ITEMS = {
     "failed": [ItemView(id="007", reason="[no] such record"), ItemView(id="Ä b", reason="r")],
@@ -29,7 +29,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
 
     def items(self: Client, job_id: str, outcome: str, *, limit: int) -> Iterator[ItemView]:
-        assert job_id == "j1"
+        assert job_id == JOB
         asked.append(outcome)
         yield from ITEMS[outcome]
 
@@ -38,7 +38,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_items_are_listed_for_programs(asked: list[str]) -> None:
-    lines = invoke("items", "j1", "--json").stdout.splitlines()
+    lines = invoke("items", JOB, "--json").stdout.splitlines()
     assert [json.loads(line) for line in lines] == [
         {"outcome": "failed", "id": "007", "reason": "[no] such record"},
         {"outcome": "failed", "id": "Ä b", "reason": "r"},
@@ -51,7 +51,7 @@ def test_items_are_listed_for_programs(asked: list[str]) -> None:
 def test_items_are_listed_for_people(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """In as many tables as it takes."""
     monkeypatch.setattr(results, "TABLE", 3)
-    shown = invoke("items", "j1").stdout
+    shown = invoke("items", JOB).stdout
     for part in ("007", "[no] such record", "Ä b", "already there", "webhook"):
         assert part in shown
     assert shown.count("outcome") == 2
@@ -59,15 +59,15 @@ def test_items_are_listed_for_people(asked: list[str], monkeypatch: pytest.Monke
 
 def test_only_what_is_asked_for_is_listed(asked: list[str]) -> None:
     options = ("--outcome", "skipped", "--outcome", "failed", "--outcome", "skipped")
-    lines = invoke("items", "j1", *options, "--json").stdout.splitlines()
+    lines = invoke("items", JOB, *options, "--json").stdout.splitlines()
     assert [json.loads(line)["id"] for line in lines] == ["7", "007", "Ä b"]
     assert asked == ["skipped", "failed"]
 
 
 def test_no_items_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Client, "items", lambda *_, **__: iter(()))
-    assert invoke("items", "j1", "--outcome", "failed").stdout == "no record: failed\n"
-    assert invoke("items", "j1", "--json").stdout == ""
+    assert invoke("items", JOB, "--outcome", "failed").stdout == "no record: failed\n"
+    assert invoke("items", JOB, "--json").stdout == ""
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_no_items_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     [("items", "--outcome", "changed"), ("report", "--outcome", "x"), ("report", "--format", "x")],
 )
 def test_what_there_is_not_is_refused_by_its_option(verb: str, option: str, value: str) -> None:
-    result = invoke(verb, "j1", option, value)
+    result = invoke(verb, JOB, option, value)
     assert result.exit_code == 2
     assert option in result.stderr
 
@@ -115,12 +115,12 @@ def fetching(
 
 
 def test_the_address_is_shown_in_one_piece(made: list[tuple[str, str]]) -> None:
-    result = invoke("report", "j1", "--outcome", "failed")
+    result = invoke("report", JOB, "--outcome", "failed")
     assert result.exit_code == 0
     assert REPORT.url in result.stdout.splitlines()
     assert "3 records" in result.stdout
     assert made == [("csv", "failed")]
-    assert json.loads(invoke("report", "j1", "--json").stdout)["url"] == REPORT.url
+    assert json.loads(invoke("report", JOB, "--json").stdout)["url"] == REPORT.url
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_report_is_downloaded(
 ) -> None:
     fetched = fetching(monkeypatch)
     to = tmp_path / name
-    shown = json.loads(invoke("report", "j1", "--to", str(to), *options, "--json").stdout)
+    shown = json.loads(invoke("report", JOB, "--to", str(to), *options, "--json").stdout)
     assert (shown["file"], shown["count"]) == (str(to), 3)
     assert (fetched, made) == ([to], [(form, "all")])
 
@@ -146,7 +146,7 @@ def test_a_report_is_downloaded(
 def test_a_place_that_cannot_be_is_refused_before_a_report_is_made(
     made: list[tuple[str, str]], tmp_path: Path, to: str
 ) -> None:
-    result = invoke("report", "j1", "--to", str(tmp_path / to))
+    result = invoke("report", JOB, "--to", str(tmp_path / to))
     assert result.exit_code == 2
     assert "--to" in result.stderr
     assert made == []
@@ -163,7 +163,7 @@ def test_a_download_that_fails_is_an_error(
         raise error
 
     fetching(monkeypatch, fail)
-    result = invoke("report", "j1", "--to", str(tmp_path / "r.csv"))
+    result = invoke("report", JOB, "--to", str(tmp_path / "r.csv"))
     assert (result.exit_code, result.stdout) == (code, "")
     assert str(error) in words(result)
 
@@ -185,7 +185,7 @@ def test_a_report_that_is_too_large_is_written_from_pages(
     monkeypatch.setitem(ITEMS, "skipped", [ItemView(id="=1+1", reason='\'a, "b"\nc')])
     to = tmp_path / "r"
     shown = json.loads(
-        invoke("report", "j1", "--to", str(to), "--format", form.value, "--json").stdout
+        invoke("report", JOB, "--to", str(to), "--format", form.value, "--json").stdout
     )
     rows = [
         ItemResult(item.id, ItemOutcome(outcome), item.reason, item.sink)
@@ -202,7 +202,7 @@ def test_a_report_that_is_too_large_is_written_from_pages(
 @pytest.mark.usefixtures("too_large", "asked")
 def test_a_report_of_one_outcome_reads_only_that(asked: list[str], tmp_path: Path) -> None:
     to = tmp_path / "r.jsonl"
-    said = invoke("report", "j1", "--to", str(to), "--outcome", "refused").stdout
+    said = invoke("report", JOB, "--to", str(to), "--outcome", "refused").stdout
     assert asked == ["refused"]
     assert said.startswith("1 records")
 
@@ -218,13 +218,13 @@ def test_pages_that_end_early_leave_the_older_file(
     monkeypatch.setattr(Client, "items", items)
     to = tmp_path / "r.csv"
     to.write_text("before")
-    assert invoke("report", "j1", "--to", str(to)).exit_code != 0
+    assert invoke("report", JOB, "--to", str(to)).exit_code != 0
     assert [file.read_text() for file in tmp_path.iterdir()] == ["before"]
 
 
 @pytest.mark.usefixtures("too_large")
 def test_a_report_that_is_too_large_has_no_address(asked: list[str]) -> None:
-    result = invoke("report", "j1")
+    result = invoke("report", JOB)
     assert result.exit_code != 0
     assert "report_too_large" in words(result)
     assert asked == []

@@ -16,6 +16,7 @@ from ..problems import ApiProblem, BadAddress, ClientError, Unreachable
 from ..transport import Token as TokenSource
 from .errors import CommandError
 from .exits import Exit, of_error
+from .ids import checked
 
 LOCAL: Final = "fairlane.local"
 """The entry point of a distribution that has local stacks: a ``FindLocal``."""
@@ -37,14 +38,6 @@ def header(text: str | None) -> str | None:
     """Refuses what cannot be sent in a header; without showing it, since it can be a token."""
     if text is not None and not (text.isascii() and text.isprintable()):
         raise typer.BadParameter("must be printable ASCII without line ends")
-    return text
-
-
-def _text(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise typer.BadParameter(f"{text!r} is not UTF-8") from error
     return text
 
 
@@ -71,7 +64,7 @@ Tenant: TypeAlias = Annotated[
 Name: TypeAlias = Annotated[str | None, typer.Option("--name", help="The name of the local stack.")]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
 JobId: TypeAlias = Annotated[
-    str, typer.Argument(callback=_text, help="The job's id, or its first characters.")
+    str, typer.Argument(callback=checked, help="The job's id, or its first characters.")
 ]
 
 

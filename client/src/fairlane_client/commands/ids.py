@@ -34,22 +34,32 @@ def short(ids: Iterable[str]) -> Sequence[str]:
     return whole
 
 
-def whole(client: Client, given: str) -> str:
-    """The id of the one job that begins so; what is no beginning of an id is left to the API.
+def checked(given: str) -> str:
+    """What is typed for a job, in the letters of ids. Raises BadParameter for what no id begins
+    with."""
+    typed = given.lower()
+    if not 0 < len(typed) <= WHOLE or not set(typed) <= set("0123456789abcdef"):
+        raise typer.BadParameter(
+            f"no job has an id that begins with {given!r}: ids are {WHOLE} hexadecimal digits"
+        )
+    return typed
+
+
+def whole(client: Client, beginning: str) -> str:
+    """The id of the one job that begins so; of a whole id the API says whether there is its job.
     Raises BadParameter when there are several or none, and what the client raises."""
-    beginning = given.lower()
-    if len(beginning) >= WHOLE or not set(beginning) <= set("0123456789abcdef"):
-        return given
+    if len(beginning) == WHOLE:
+        return beginning
     after, before = _times(beginning)
     jobs = client.jobs(created_after=after, created_before=before)
     found = [job.id for job in islice((j for j in jobs if j.id.startswith(beginning)), NAMED)]
     if len(found) == 1:
         return found[0]
     if not found:
-        raise typer.BadParameter(f"no job of this tenant has an id that begins with {given}")
+        raise typer.BadParameter(f"no job of this tenant has an id that begins with {beginning}")
     more = " and others" if len(found) == NAMED else ""
     raise typer.BadParameter(
-        f"several jobs have ids that begin with {given}: {', '.join(found)}{more}; give more "
+        f"several jobs have ids that begin with {beginning}: {', '.join(found)}{more}; give more "
         "characters"
     )
 
