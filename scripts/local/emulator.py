@@ -1,4 +1,5 @@
-"""The program that runs ministack, with corrections of its database.
+"""The program that runs ministack, with corrections of its database; ``enforcing`` and
+``requested`` have others.
 
 ministack 1.5.33 answers everything from one thread, so what a bulk chunk's transaction costs is
 what every small job waits at the database. Behaviour is the same with and without them (``ahead``
@@ -30,7 +31,7 @@ import urllib3
 from ministack import app  # type: ignore[import-untyped]  # it has no types
 from ministack.services import dynamodb  # type: ignore[import-untyped]  # it has no types
 
-from . import enforcing
+from . import enforcing, requested
 from .ahead import Handler, known_ahead, of_the_same_request, overtaken
 from .errors import LocalError
 from .ministack import DATABASE_URL, ONE_BY_ONE
@@ -193,6 +194,7 @@ def main() -> None:
     correct(dynamodb, one_by_one=ONE_BY_ONE in os.environ)
     if database := os.environ.get(DATABASE_URL):
         app.SERVICE_HANDLERS["dynamodb"] = forwarding(app.SERVICE_HANDLERS["dynamodb"], database)
+    requested.tell()
     if app.AUTH:
         enforcing.enforce()
     app.main()

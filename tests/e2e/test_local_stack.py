@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import psutil
 import pytest
@@ -87,6 +88,25 @@ def test_a_small_and_a_bulk_job_run(stack: LocalStack) -> None:
         assert answer.body["lane"] == subject
         done = finished(stack, LANES_TENANT, answer.body["id"])
         assert (done["state"], done["succeeded"]) == ("SUCCEEDED", len(ids))
+
+
+def test_c88_a_job_is_where_its_answers_say(stack: LocalStack) -> None:
+    """For a client that resolves the address in an answer against that of its request."""
+    tenant, jobs = "e2e-url", f"{stack.api.url}/v1/jobs"
+    params = {"fields": {"checked": True}}
+    body = {"operation": "set_fields", "subject": "url", "params": params, "ids": ["none"]}
+    made = stack.api.call("POST", "/v1/jobs", tenant=tenant, body=body)
+    assert made.status == 202, made.body
+    for reference in (made.body["url"], made.headers["location"]):
+        where = urljoin(jobs, reference)
+        assert where == f"{jobs}/{made.body['id']}"
+        found = stack.api.call("GET", where.removeprefix(stack.api.url), tenant=tenant)
+        assert (found.status, found.body["url"]) == (200, reference)
+    [listed] = stack.api.call("GET", "/v1/jobs", tenant=tenant).body["jobs"]
+    assert listed["url"] == made.body["url"]
+    document = stack.api.call("GET", "/v1/openapi.json", tenant=tenant).body
+    [server] = document["servers"]
+    assert urljoin(jobs, server["url"]) == stack.api.url
 
 
 def test_the_api_answers_a_tenant_with_a_token(stack: LocalStack) -> None:
