@@ -28,6 +28,7 @@ from scripts.ops.operator_log import noted
 from scripts.ops.search import client_of, schema_of
 
 from .comparing import comparing
+from .tenant_option import tenant_text
 
 BATCH: Final = 10_000
 """Ids of one repairing job."""
@@ -37,7 +38,10 @@ BATCH: Final = 10_000
 def drift(
     *,
     tenant: Annotated[
-        str, typer.Option(help="The tenant whose records and documents are compared.")
+        str,
+        typer.Option(
+            callback=tenant_text, help="The tenant whose records and documents are compared."
+        ),
     ],
     repair: Annotated[
         bool, typer.Option("--repair", help="Submit reindex jobs for the records that differ.")

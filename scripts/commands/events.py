@@ -22,6 +22,7 @@ from scripts.ops.deployment import Deployment, deployment
 from scripts.ops.operator_log import noted
 
 from .outbox import AsJson, Name, OfJob, Stack, asking, say_replayed, show, standing
+from .tenant_option import tenant_text
 
 app = typer.Typer(
     help="List and replay events of jobs that no listener has taken yet; show a tenant's key.",
@@ -57,7 +58,10 @@ def replay(
 
 @app.command()
 def key(
-    tenant: Annotated[str, typer.Option("--tenant", help="The tenant that receives the events.")],
+    tenant: Annotated[
+        str,
+        typer.Option("--tenant", callback=tenant_text, help="The tenant that receives the events."),
+    ],
     *,
     stack: Stack = None,
     name: Name = DEFAULT_NAME,

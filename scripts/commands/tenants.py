@@ -22,9 +22,7 @@ from handlers.jobs.transitions.quotas import (
 from handlers.jobs.transitions.shares import read_share, set_weight
 from handlers.jobs.words.errors import FairlaneError
 from handlers.jobs.words.job import Lane
-from handlers.jobs.words.limits import MAX_TENANT_BYTES
 from handlers.jobs.words.ports import World
-from handlers.jobs.words.text_rules import text_problem
 from handlers.jobs.words.turns import MAX_WEIGHT
 from scripts.local import DEFAULT_NAME
 from scripts.local.errors import LocalError
@@ -32,6 +30,7 @@ from scripts.ops.deployment import deployment
 from scripts.ops.operator_log import noted
 
 from .rate_options import RecordsPerSecond, UnitsPerSecond, print_rates, rates_of
+from .tenant_option import tenant_text
 
 app = typer.Typer(
     help="Show and set how many jobs a tenant may have at once.", no_args_is_help=True
@@ -41,7 +40,8 @@ DEFAULT: Final = "default"
 OR_DEFAULT: Final = f"or '{DEFAULT}' for the deployment's."
 
 Tenant: TypeAlias = Annotated[
-    str, typer.Option("--tenant", help="The tenant whose limits it is about.")
+    str,
+    typer.Option("--tenant", callback=tenant_text, help="The tenant whose limits it is about."),
 ]
 Stack: TypeAlias = Annotated[
     str | None,
@@ -56,7 +56,6 @@ def show(
     *, tenant: Tenant, stack: Stack = None, name: Name = DEFAULT_NAME, as_json: AsJson = False
 ) -> None:
     """Show how many jobs a tenant has, and how many it may have."""
-    _check(tenant)
     world = deployment(stack, name).world
     try:
         _print(world, tenant, as_json=as_json)
@@ -103,7 +102,6 @@ def set_(  # noqa: PLR0913  one for each option
     A limit of 0 stops the tenant: with --small or --bulk its new jobs of the lane are held, with
     --max-active they are refused (403 tenant_stopped). Jobs that have begun end, unless --pause
     pauses them. A paused job goes on when its client resumes it."""
-    _check(tenant)
     chosen = {Lane.SMALL: small, Lane.BULK: bulk}
     rates = rates_of(records_per_second, write_units_per_second)
     if max_active is None and weight is None and not any(chosen.values()) and not rates:
@@ -151,11 +149,6 @@ def set_(  # noqa: PLR0913  one for each option
         _print(world, tenant, as_json=as_json, jobs=jobs)
     except FairlaneError as error:
         raise LocalError(f"some of the limits could not be set: {error}") from error
-
-
-def _check(tenant: str) -> None:
-    if problem := text_problem(tenant, MAX_TENANT_BYTES):
-        raise typer.BadParameter(f"--tenant {problem}")
 
 
 def _limit(option: str, text: str, *, least: int = 0) -> int | None:

@@ -10,9 +10,13 @@ from scripts.local import DEFAULT_NAME
 from scripts.local.identity import SCOPES
 from scripts.local.target import target
 
+from .tenant_option import tenant_text
+
 
 def token(
-    tenant: Annotated[str, typer.Option(help="The tenant that the token stands for.")],
+    tenant: Annotated[
+        str, typer.Option(callback=tenant_text, help="The tenant that the token stands for.")
+    ],
     expires: Annotated[int, typer.Option(help="Seconds until the token expires.")] = 3600,
     scope: Annotated[
         list[str] | None,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from fairlane_client import ApiProblem, Client, JobView, NewJob, Unreachable
-from fairlane_client.commands import tables
+from fairlane_client.commands import calling, tables
 from fairlane_client.commands.app import app
 from tests.support.commands import BASE, JOB, invoke, view, words
 
@@ -221,6 +222,17 @@ def test_another_api_needs_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(app, ["jobs", "get", JOB, "--url", "http://127.0.0.1:1"])
     assert result.exit_code == 2
     assert "FAIRLANE_TOKEN" in result.stderr
+
+
+@pytest.mark.parametrize("tenant", [(), ("--tenant", "")])
+def test_a_local_stack_needs_a_tenant(
+    monkeypatch: pytest.MonkeyPatch, tenant: tuple[str, ...]
+) -> None:
+    local = SimpleNamespace(url="http://127.0.0.1:1", token=lambda _: "t")
+    monkeypatch.setattr(calling, "_local", lambda _: local)
+    result = CliRunner().invoke(app, ["jobs", "list", *tenant], env={"FAIRLANE_URL": None})
+    assert result.exit_code == 2
+    assert "no tenant is named: set --tenant" in words(result)
 
 
 @pytest.mark.parametrize("verb", ["get", "watch", "cancel", "retry", "items", "report"])

@@ -114,7 +114,7 @@ def _target(where: Where) -> tuple[str, TokenSource]:
     local, tenant = _local(where.name), where.tenant
     if where.token is not None:
         return local.url, where.token
-    if tenant is None:
+    if not tenant:
         raise typer.BadParameter(
             "no tenant is named: set --tenant, such as --tenant europe, or --token"
         )
