@@ -16,6 +16,7 @@ from fairlane.checking import OperationsError, inspected
 from fairlane.testing import OperationBroken, Tried, try_operation
 from fairlane_client.commands.errors import CommandError
 from fairlane_client.commands.output import console
+from handlers.jobs.selection.field_errors import field_errors
 from handlers.jobs.words.exact_json import exact_json, exact_loads
 from handlers.jobs.words.operation import Fail, Operation, Skip
 from handlers.operations.registry import all_operations
@@ -164,10 +165,7 @@ def _tried(operation: Operation, fields: dict[str, Any], parameters: dict[str, A
     try:
         return try_operation(operation, fields, parameters)
     except ValidationError as error:
-        said = "; ".join(
-            f"{'.'.join(map(str, each['loc'])) or 'params'}: {each['msg']}"
-            for each in error.errors()
-        )
+        said = "; ".join(f"{each.field} {each.detail}".lstrip() for each in field_errors(error))
         raise CommandError(f"the parameters are refused: {said}") from error
     except OperationBroken as error:
         raise CommandError(str(error)) from error

@@ -14,6 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fairlane_client.commands.errors import CommandError
+from handlers.jobs.selection.request import BadRequest, accept
+from handlers.operations.registry import all_operations
 from scripts.commands import operation_tables
 from scripts.commands.operations import app
 from tests.support.own import forget
@@ -84,12 +86,34 @@ def test_a_record_that_fails_is_the_exit_status() -> None:
         (("nothing_such", "--record", "{}"), "there is no operation 'nothing_such'; there are "),
         (("reindex", "--record", "{"), "--record: not JSON"),
         (("reindex", "--record", "[1]"), "--record: not a JSON object"),
-        (("reindex", "--record", "{}", "--param", "x=1"), "parameters are refused: x: Extra"),
+        (
+            ("reindex", "--record", "{}", "--param", "x=1"),
+            "the parameters are refused: x is not known here",
+        ),
         (("reindex", "--records", "no.jsonl"), "no.jsonl cannot be read"),
     ],
 )
 def test_what_cannot_be_tried_says_why(words: tuple[str, ...], said: str) -> None:
     assert said in run("try", *words, status=1)
+
+
+def test_all_that_is_wrong_with_parameters_is_told_in_the_words_of_the_api() -> None:
+    body = {"operation": "adjust_number", "subject": "s", "ids": ["1"], "params": {"hi": 1}}
+    with pytest.raises(BadRequest) as refused:
+        accept(body, all_operations(), max_ids=1)
+    by_api = {f"{each.field} {each.detail}" for each in refused.value.errors}
+    said = run("try", "adjust_number", "--record", "{}", "--param", "hi=1", status=1)
+    wrong = said.removeprefix("error: the parameters are refused: ").split("; ")
+    assert {f"params.{each}" for each in wrong} == by_api
+    assert {"field is missing", "hi is not known here"} <= set(wrong)
+
+
+def test_parameters_that_contradict_each_other_are_told_in_the_words_of_their_check() -> None:
+    words = ("try", "adjust_number", "--record", "{}", "--param", 'field="a"')
+    said = run(*words, status=1)
+    assert said.startswith("error: the parameters are refused: ")
+    assert "Value error" not in said
+    assert "  " not in said
 
 
 @pytest.mark.parametrize(
