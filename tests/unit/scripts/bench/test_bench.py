@@ -15,6 +15,7 @@ from scripts.bench.figures import Figure, Limit, in_turns
 from scripts.bench.framework import Bench, Measured
 from scripts.bench.place import Place
 from scripts.commands import bench
+from scripts.commands.comparing import TROUBLE
 from scripts.local.errors import LocalError
 
 Run = Callable[[Place], Measured]
@@ -87,8 +88,23 @@ def test_a_file_that_cannot_be_written_is_named_by_its_option(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     seen = invoke(monkeypatch, "--to", str(tmp_path), good=GOOD)
+    assert seen.exit_code == TROUBLE
+    assert f"--to {tmp_path}" in seen.stderr
+    assert "good: " not in seen.stderr  # nothing was measured for it
+
+
+def test_so_is_one_that_can_no_longer_be_written_when_there_are_results(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "bench.json"
+
+    def in_the_way(place: Place) -> Measured:
+        file.mkdir()
+        return GOOD(place)
+
+    seen = invoke(monkeypatch, "--to", str(file), good=in_the_way)
     assert isinstance(seen.exception, LocalError)
-    assert f"--to {tmp_path}" in str(seen.exception)
+    assert f"--to {file}" in str(seen.exception)
 
 
 def test_one_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
