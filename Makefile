@@ -102,7 +102,7 @@ tests: $(STAMP) $(BENCH) $(DOCS)/.set-up $(CLIENTS)/.set-up ## All tests (SHUFFL
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(SHUFFLE:%=--shuffle=%)
 
 unit: $(STAMP) ## The fast tests only
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder tests/unit
 
 demo: $(STAMP) ## Run the main job on real records, on a local stack (ARGS=--keep)
 	$(BIN)/fairlane demo $(ARGS)

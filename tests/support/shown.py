@@ -141,7 +141,7 @@ RECIPES: Final = {
     "soak": ("fairlane soak --runs 20000", "tests/simulation/test_commands.py"),
     "synth": ("cdk synth --quiet", None),
     "test": ("cdk synth --quiet", None),
-    "unit": ("pytest tests/unit", None),
+    "unit": ("pytest -n 3 --dist loadgroup --no-loadscope-reorder tests/unit", None),
     "up": ("fairlane local up", LOCAL),
 }
 """What each target that a page shows comes down to, and the test that runs that command. None: it
