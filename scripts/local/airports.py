@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from . import records
+from .errors import LocalError
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -35,8 +36,14 @@ OTHER_TENANT: Final = "islands"
 @cache
 def airports_by_tenant() -> Mapping[str, Mapping[str, Fields]]:
     """tenant -> record id (the ICAO code, or the local one) -> fields. The same on every call and
-    machine with the same version of the data."""
-    import airportsdata  # noqa: PLC0415  only a checkout has it
+    machine with the same version of the data. Raises LocalError without them."""
+    try:
+        import airportsdata  # noqa: PLC0415  only a checkout has it
+    except ModuleNotFoundError as error:
+        raise LocalError(
+            f"the records of airports need {error.name}, which is not installed: run `make setup` "
+            "in the checkout, or choose --records FILE or --empty"
+        ) from error
 
     tenants: dict[str, dict[str, Fields]] = defaultdict(dict)
     for code, airport in sorted(airportsdata.load("ICAO").items()):

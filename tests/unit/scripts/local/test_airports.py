@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
 
 import airportsdata
+import pytest
 
 from scripts.local.airports import airports_by_tenant
+from scripts.local.errors import LocalError
 
 SOURCE: Mapping[str, Mapping[str, object]] = dict(airportsdata.load("ICAO"))
 
@@ -41,3 +44,10 @@ def test_numbers_are_exact_and_names_keep_their_letters() -> None:
 
 def _expected(value: object) -> object:
     return Decimal(repr(value)) if isinstance(value, float) else value
+
+
+def test_without_the_data_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "airportsdata", None)
+    airports_by_tenant.cache_clear()
+    with pytest.raises(LocalError, match="need airportsdata, which is not installed: run `make"):
+        airports_by_tenant()
