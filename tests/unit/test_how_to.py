@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from pydantic import ValidationError
 
+from handlers.settings import SettingsError
 from infra.settings import DeploySettings
 from tests.support.pages import blocks
 
@@ -29,7 +29,7 @@ def shown(text: str) -> list[dict[str, Any]]:
 
 
 def taken(chosen: dict[str, Any]) -> DeploySettings:
-    """Over the profile dev. Raises ValidationError."""
+    """Over the profile dev. Raises SettingsError."""
     local = FOR_ONE_MACHINE in json.dumps(chosen)
     return DeploySettings.read({"profile": "dev", "local": local, **chosen})
 
@@ -65,5 +65,5 @@ def test_the_pages_about_settings_show_some() -> None:
 
 def test_settings_that_contradict_each_other_are_found() -> None:
     [chosen] = shown('```json\n"bulk_lane": {"network": "own"}\n```\n')
-    with pytest.raises(ValidationError, match="own needs vpc"):
+    with pytest.raises(SettingsError, match="own needs vpc"):
         taken(chosen)
