@@ -33,7 +33,7 @@ HTTPS_OR_LOOPBACK: Final = (
 )
 
 
-class SettingsError(Exception):
+class SettingsError(ValueError):
     """The environment does not hold usable settings."""
 
 
