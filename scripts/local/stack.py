@@ -102,9 +102,10 @@ class LocalStack(Parts):
             self.folder.clear()
             try:
                 self._start(own)
-            except BaseException:
+            except BaseException as error:
                 self._stop(self._state)
-                self.folder.clear(keep_logs=True)
+                # Of Ctrl-C, even in the last moment, the logs say nothing.
+                self.folder.clear(keep_logs=isinstance(error, Exception))
                 raise
         return self
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ from .processes import Process
 from .project import STATE
 
 ROOT: Final = STATE / "local"
+CLEAR_TRIES: Final = 20
+CLEAR_PAUSE_S: Final = 0.1
 
 
 class State(BaseModel):
@@ -105,8 +108,12 @@ class StackFolder:
                     shutil.rmtree(entry, ignore_errors=True)
                 elif entry.suffix != ".log":
                     entry.unlink()
-        else:
+            return
+        for _ in range(CLEAR_TRIES):
             shutil.rmtree(self.path, ignore_errors=True)
+            if not self.path.exists():
+                return
+            time.sleep(CLEAR_PAUSE_S)  # a process that ends may just have written something
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
