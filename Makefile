@@ -29,6 +29,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-header
 # One more than the cores it is meant for: end-to-end tests wait most of their time.
 WORKERS ?= 3
+PYTEST = $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 # What is imported once when the environment is made, so that its bytecode is there from then on,
 # also for a command that must not write any.
 COMPILED := handlers.api, handlers.bulk_worker, infra.stacks, scripts.cli, scripts.local.stack
@@ -99,10 +100,10 @@ test: lint $(BENCH) $(DOCS)/.set-up $(CLIENTS)/.set-up $(CDK)/.set-up ## What CI
 	@$(MAKE) $(BESIDE) types imports synth tests
 
 tests: $(STAMP) $(BENCH) $(DOCS)/.set-up $(CLIENTS)/.set-up ## All tests (SHUFFLE=1: in that random order)
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(SHUFFLE:%=--shuffle=%)
+	$(PYTEST) $(SHUFFLE:%=--shuffle=%)
 
 unit: $(STAMP) ## The fast tests only
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder tests/unit
+	$(PYTEST) tests/unit
 
 demo: $(STAMP) ## Run the main job on real records, on a local stack (ARGS=--keep)
 	$(BIN)/fairlane demo $(ARGS)

@@ -34,7 +34,8 @@ HTTPS_OR_LOOPBACK: Final = (
 
 
 class SettingsError(ValueError):
-    """The environment does not hold usable settings."""
+    """Settings that nobody can work with: of an environment, or of a deployment. The text names
+    each that is missing or bad."""
 
 
 class Environment(BaseModel):

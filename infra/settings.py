@@ -74,9 +74,7 @@ def in_words() -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        found = field_errors(error)
-        lines = [f"{each.field} {each.detail}" if each.field else each.detail for each in found]
-        raise SettingsError("\n".join(lines)) from None
+        raise SettingsError("\n".join(each.sentence for each in field_errors(error))) from None
 
 
 class DeploySettings(Part):

@@ -11,7 +11,6 @@ import typer
 from rich.table import Table
 
 from fairlane_client.commands.output import console
-from handlers.settings import SettingsError
 from infra.settings import CONTEXT_KEY, DeploySettings
 from scripts.ops.cost import PRICED, Load, Row, estimate
 
@@ -44,7 +43,7 @@ def _settings(path: Path) -> DeploySettings:
     try:
         context = json.loads(path.read_text(encoding="utf-8"))["context"]
         return DeploySettings.read(context.get(CONTEXT_KEY))
-    except (ValueError, KeyError, SettingsError) as error:
+    except (ValueError, KeyError) as error:
         raise typer.BadParameter(f"{path} has no usable settings: {error}") from error
 
 

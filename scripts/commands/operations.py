@@ -165,7 +165,7 @@ def _tried(operation: Operation, fields: dict[str, Any], parameters: dict[str, A
     try:
         return try_operation(operation, fields, parameters)
     except ValidationError as error:
-        said = "; ".join(f"{each.field} {each.detail}".lstrip() for each in field_errors(error))
+        said = "; ".join(each.sentence for each in field_errors(error))
         raise CommandError(f"the parameters are refused: {said}") from error
     except OperationBroken as error:
         raise CommandError(str(error)) from error

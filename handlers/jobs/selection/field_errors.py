@@ -87,6 +87,11 @@ class FieldError:
         return text[:MAX_PATH]
 
     @property
+    def sentence(self) -> str:
+        """What is wrong and where, such as ``ids must be a list``."""
+        return f"{self.field} {self.detail}".lstrip()
+
+    @property
     def pointer(self) -> str:
         """The path as a JSON Pointer in a URI fragment's place (RFC 6901), such as ``#/ids/3``."""
         parts = (str(part).replace("~", "~0").replace("/", "~1") for part in self.path)
