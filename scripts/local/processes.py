@@ -18,9 +18,10 @@ import psutil
 from pydantic import BaseModel, ConfigDict
 
 NICENESS: Final = 5
+"""Of what leaves the processor to processes that want it: about a third of a share."""
 AUTOGROUP_TRIES: Final = 20
 AUTOGROUP_PAUSE_S: Final = 0.1
-"""Of what leaves the processor to processes that want it: about a third of a share."""
+"""Between two tries: from anybody but root, Linux takes one in a tenth of a second."""
 SAME_START_S = 1.5
 """Start times are derived from the boot time, which the system may correct a little."""
 
@@ -133,7 +134,7 @@ def _stand_back(pid: int) -> None:
             try:
                 session.write_text(str(NICENESS))
             except BlockingIOError:
-                time.sleep(AUTOGROUP_PAUSE_S)  # Linux takes one in a tenth of a second from a user
+                time.sleep(AUTOGROUP_PAUSE_S)
             else:
                 break
 

@@ -135,10 +135,9 @@ def last_error(output: str) -> str:
     """What the last traceback of a Python program's output ends with: for people, where in the code
     it came from says nothing. The end of the output when there is no traceback."""
     lines = output.splitlines()
-    if TRACEBACK not in lines:
-        return "\n".join(lines[-25:])
-    begun = len(lines) - lines[::-1].index(TRACEBACK)
-    told = [*dropwhile(lambda line: line.startswith(" ") or not line, lines[begun:])]
+    begun = lines[::-1].index(TRACEBACK) if TRACEBACK in lines else 0
+    of_traceback = lines[len(lines) - begun :]
+    told = [*dropwhile(lambda line: line.startswith(" ") or not line, of_traceback)]
     if not told:
         return "\n".join(lines[-25:])
     kind, _, words = told[0].partition(": ")
