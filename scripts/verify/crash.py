@@ -132,11 +132,17 @@ SCENARIO: Final = Scenario(
 
 
 def _weather(storm: Storm, jobs: Jobs, stack: LocalStack, advance: Callable[[int], None]) -> None:
-    """Until all that was planned has happened, and each kind of harm has been done; how soon a
-    small job is too long for its function, say, is the machine's business."""
+    """Until all that was planned has happened, and each kind of harm has been done. How soon that
+    is, is the machine's business; where it is so fast that no small job is too long for its
+    function, the functions stall."""
     start, shown = time.monotonic(), 0
-    while storm.tick() or not _enough(_harm(storm, jobs, stack)):
+    while True:
+        to_come, harm = storm.tick(), _harm(storm, jobs, stack)
+        if not to_come and _enough(harm):
+            return
         jobs.top_up()
+        if not to_come and not harm.promoted:
+            storm.stall()
         seconds = int(time.monotonic() - start)
         advance(seconds - shown)
         shown = seconds

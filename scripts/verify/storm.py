@@ -1,5 +1,5 @@
-"""Carrying out what goes wrong in the crash scenario: kills, stops, functions that hang, recovery
-that is down.
+"""Carrying out what goes wrong in the crash scenario: kills, stops, functions that hang or stall,
+recovery that is down.
 
 Recovery's schedule is a minute, which is the whole scenario; so its rule is switched off, and the
 scenario calls the deployed function itself, every few seconds like the other times of this stack.
@@ -27,6 +27,8 @@ from .site import stand_still
 STARTED: Final = "worker_started"
 """What a worker logs when it begins to serve."""
 RECOVERY_S: Final = 2.0
+STALL: Final = 0.5, 0.95
+"""Of a function's time: from, to."""
 
 
 @dataclass(frozen=True)
@@ -135,16 +137,32 @@ class Storm:
         self._stack.workers.start()
         return True
 
+    def stall(self) -> None:
+        """Take most of its time from what the small lane's functions do now. What is left may be
+        too little for the rest of a job, also where the machine needs far less for all of it."""
+        functions = self._suspended()
+        try:
+            if functions:
+                time.sleep(FUNCTION_TIMEOUT * self._chance.uniform(*STALL))
+        finally:
+            for process in functions:
+                with suppress(psutil.Error):
+                    process.resume()
+
     def _freeze(self) -> bool:
-        """Let the small lane's functions hang, so that each is killed at the end of its time. Not
-        while one of them starts: the local AWS waits for a start without end."""
+        """Let the small lane's functions hang, so that each is killed at the end of its time."""
+        return bool(self._suspended())
+
+    def _suspended(self) -> list[psutil.Process]:
+        """The processes of the small lane's functions, which stand still from now on. None while
+        one of them starts: the local AWS waits for a start without end."""
         functions = self._functions()
-        if not functions or len(functions) > serving(_log(self._stack), self._small):
-            return False
+        if len(functions) > serving(_log(self._stack), self._small):
+            return []
         for process in functions:
             with suppress(psutil.Error):
                 process.suspend()
-        return True
+        return functions
 
     def _functions(self) -> list[psutil.Process]:
         """The processes of the small lane's function."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -21,9 +23,9 @@ from scripts.load.ledger import JobRow
 from scripts.load.plan import Planned
 from scripts.load.truth import Ran
 from scripts.local.stack import LocalStack
-from scripts.verify import chaos, storm
+from scripts.verify import chaos, crash, storm
 from scripts.verify.chaos import Jobs, regions
-from scripts.verify.crash import Leftovers, all_done, nothing_left
+from scripts.verify.crash import Harm, Leftovers, all_done, nothing_left
 from scripts.verify.storm import Plan, Storm
 
 IDS = ("a", "b", "c")
@@ -161,17 +163,71 @@ def test_a_function_that_starts_is_not_frozen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The local AWS would wait for it without end, and the small lane with it."""
-    resource = SimpleNamespace(type="AWS::Lambda::Function", id=FUNCTION)
-    stack = SimpleNamespace(
-        state=SimpleNamespace(aws=SimpleNamespace(pid=os.getpid())),
-        folder=SimpleNamespace(path=tmp_path),
-        deployed=SimpleNamespace(resources={"SmallLaneFunction": resource, "Recovery": resource}),
-    )
     (tmp_path / "ministack.log").write_text(log, encoding="utf-8")
-    monkeypatch.setattr(storm, "stand_still", lambda _: None)
-    plan = Plan.of(1, ends=60, kills=0, stops=0, freezes=1)
-    made = Storm(cast("LocalStack", stack), plan, Random(1))  # noqa: S311
+    made = storm_in(tmp_path, monkeypatch)
     assert made._freeze() is frozen
     if frozen:
         os.waitpid(function.pid, os.WUNTRACED)  # until it has stopped
     assert (function.status() == psutil.STATUS_STOPPED) is frozen
+
+
+@pytest.mark.parametrize(
+    ("log", "stalls"),
+    [(STARTED, True), ("", False)],
+    ids=["has started", "starts"],
+)
+def test_a_function_that_stalls_goes_on(
+    log: str,
+    stalls: bool,  # noqa: FBT001  a parameter of the test
+    function: psutil.Process,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With less of its time: how fast the machine is does not matter to what stands still."""
+    (tmp_path / "ministack.log").write_text(log, encoding="utf-8")
+    meanwhile = []
+
+    def sleep(seconds: float) -> None:
+        os.waitpid(function.pid, os.WUNTRACED)
+        meanwhile.append((function.status(), seconds))
+
+    made = storm_in(tmp_path, monkeypatch)
+    monkeypatch.setattr(storm, "time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
+    made.stall()
+    assert [state for state, _ in meanwhile] == [psutil.STATUS_STOPPED] * stalls
+    assert all(1 <= seconds < chaos.FUNCTION_TIMEOUT for _, seconds in meanwhile)
+    if stalls:
+        os.waitpid(function.pid, os.WCONTINUED)
+    assert function.status() != psutil.STATUS_STOPPED
+
+
+def storm_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Storm:
+    """A storm on a stack of this process's children, with this folder."""
+    resource = SimpleNamespace(type="AWS::Lambda::Function", id=FUNCTION)
+    stack = SimpleNamespace(
+        state=SimpleNamespace(aws=SimpleNamespace(pid=os.getpid())),
+        folder=SimpleNamespace(path=folder),
+        deployed=SimpleNamespace(resources={"SmallLaneFunction": resource, "Recovery": resource}),
+    )
+    monkeypatch.setattr(storm, "stand_still", lambda _: None)
+    plan = Plan.of(1, ends=60, kills=0, stops=0, freezes=1)
+    return Storm(cast("LocalStack", stack), plan, Random(1))  # noqa: S311
+
+
+def test_functions_stall_until_a_small_job_was_promoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a fast machine a small job ends long before its function's time does."""
+    seen = Harm(timed_out=1, promoted=0, again=1, refused=1, recovered=1)
+    told: list[str] = []
+    to_come = iter([True, False, False, False])
+    of_storm = SimpleNamespace(
+        tick=lambda: next(to_come),
+        stall=lambda: told.append("stalled"),
+    )
+    jobs = SimpleNamespace(top_up=lambda: told.append("jobs"))
+    harm = iter([seen, seen, seen, replace(seen, promoted=1)])
+    monkeypatch.setattr(crash, "_harm", lambda *_: next(harm))
+    monkeypatch.setattr(crash, "LOOK_S", 0)
+    crash._weather(
+        cast("Storm", of_storm), cast("Jobs", jobs), cast("LocalStack", None), lambda _: None
+    )
+    assert told == ["jobs", "jobs", "stalled", "jobs", "stalled"]
