@@ -6,8 +6,8 @@ from types import TracebackType
 from typing import Final, Self
 
 from scripts.load import own
-from scripts.load.endings import to_the_end
 from scripts.load.ledger import Ledger
+from scripts.local.endings import to_the_end
 from scripts.local.settings import Chosen
 from scripts.local.stack import LocalStack
 from scripts.local.steps import Steps

@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
+from scripts.local.endings import STOPPING, to_the_end
 from scripts.local.errors import AlreadyUp, InUse
 from scripts.local.settings import Chosen
 from scripts.local.stack import LocalStack
 from scripts.local.state import ROOT
 from scripts.local.steps import Steps
-
-from .endings import STOPPING, ended_once, to_the_end
 
 
 def up(  # noqa: PLR0913  each says what the stack has
@@ -29,9 +28,7 @@ def up(  # noqa: PLR0913  each says what the stack has
     root: Path = ROOT,
 ) -> LocalStack:
     """Bring up a stack to measure on, called ``name``, or ``name-2`` and so on when that one is
-    another command's. one_by_one: see LocalStack. Raises LocalError.
-
-    Ctrl-C takes down what has started; another one does not disturb that."""
+    another command's. one_by_one: see LocalStack. Raises LocalError."""
     for number in count(1):
         own = LocalStack(
             name if number == 1 else f"{name}-{number}",
@@ -46,8 +43,7 @@ def up(  # noqa: PLR0913  each says what the stack has
         own.measured = True
         own.one_by_one = one_by_one
         try:
-            with ended_once(steps):
-                return own.up()
+            return own.up()
         except (AlreadyUp, InUse):
             continue
     raise AssertionError("there is always a next number")

@@ -25,6 +25,7 @@ from . import (
     tables,
     warming,
 )
+from .endings import ended_once, to_the_end
 from .errors import AlreadyUp, LocalError, NotUp
 from .own_code import keep_own_code
 from .parts import TOKEN_S, Parts
@@ -89,9 +90,9 @@ class LocalStack(Parts):
 
     def up(self) -> Self:
         """Start everything. Raises AlreadyUp when it runs; LocalError when a part can't start.
-        Whatever stops it half-way, Ctrl-C too, nothing is left running."""
+        Whatever stops it half-way, Ctrl-C too (also twice), nothing is left running."""
         own = records.read(self._with_records) if isinstance(self._with_records, Path) else None
-        with self.folder.exclusive():
+        with ended_once(self._steps), self.folder.exclusive():
             if self.folder.read().up:
                 raise AlreadyUp(
                     f"the stack {self.name!r} is already up. Stop it with "
@@ -144,9 +145,10 @@ class LocalStack(Parts):
                 with self._steps.step("Writing the records to a file"):
                     records.save(self.clients.dynamodb, table, keep)
             running = sum(process.alive() for process in state.processes)
-            self._stop(state)
-            self.folder.clear(keep_logs=keep is not None)
-            self._state = State()
+            with to_the_end():
+                self._stop(state)
+                self.folder.clear(keep_logs=keep is not None)
+                self._state = State()
         return running
 
     def __enter__(self) -> Self:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from scripts.bench.place import Place
 from scripts.load import own
-from scripts.load.endings import STOPPING
+from scripts.local.endings import STOPPING
 from scripts.local.errors import AlreadyUp, InUse, LocalError
 from scripts.local.stack import LocalStack
 from scripts.local.steps import Steps
@@ -198,6 +198,29 @@ def test_a_second_ctrl_c_leaves_nothing_of_a_stack_that_is_starting(
     assert said == [f"{STOPPING}\n"]
     assert not (tmp_path / "demo" / "state.json").exists()
     assert signal.getsignal(signal.SIGINT) is handler
+
+
+@pytest.mark.usefixtures("python_handlers")
+def test_ctrl_c_while_a_stack_stops_waits_until_all_of_it_is_gone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Also of one that no command has of its own: ``fairlane local down``."""
+    stack = LocalStack("kept", root=tmp_path)
+    with stack.folder.exclusive():
+        stack._save(wanted=1)
+    stop: Callable[..., None] = LocalStack._stop
+    folder: list[bool] = []
+
+    def stopped(self: LocalStack, *state: Any) -> None:
+        press()
+        folder.append(self.folder.path.exists())
+        stop(self, *state)
+
+    monkeypatch.setattr(LocalStack, "_stop", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        stack.down()
+    assert folder == [True]
+    assert not stack.folder.path.exists()
 
 
 @pytest.mark.usefixtures("downs", "python_handlers")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final, TypeAlias
 
-from scripts.local.steps import Steps
+from .steps import Steps
 
 STOPPING: Final = "Stopping what was started ..."
 """Said at once: it takes some seconds."""
