@@ -141,19 +141,21 @@ def _stand_back(pid: int) -> None:
 
 def stop(processes: Sequence[Process], *, grace: float) -> None:
     """Stop these and everything they started: SIGTERM, ``grace`` seconds in all, SIGKILL. What they
-    started is asked when they have ended: not before, since they could start it again.
+    started is asked when they have ended: not before, since they could start it again. That
+    includes what they start while they are being stopped.
 
     Returns when all of them have ended; those that are dead already are left alone.
     """
     latest = time.monotonic() + grace
     asked = [found for process in processes if (found := process.find())]
-    started: list[psutil.Process] = []
+    started: set[psutil.Process] = set()
     for parent in asked:
         with contextlib.suppress(psutil.NoSuchProcess):
-            started += parent.children(recursive=True)
+            started.update(parent.children(recursive=True))
     for process in processes:
         process.terminate()
     psutil.wait_procs(asked, timeout=grace)
+    started |= _of_sessions(asked)
     for child in started:
         with contextlib.suppress(psutil.NoSuchProcess):
             child.terminate()
@@ -166,3 +168,15 @@ def stop(processes: Sequence[Process], *, grace: float) -> None:
     for process in processes:
         if own := _children.pop((process.pid, process.started), None):
             own.wait(grace)
+
+
+def _of_sessions(leaders: Sequence[psutil.Process]) -> set[psutil.Process]:
+    """What runs in the sessions that these processes began. Who is whose child does not tell: of a
+    process that has ended, they are another's."""
+    sessions = {leader.pid for leader in leaders}
+    found = set()
+    for process in psutil.process_iter():
+        with contextlib.suppress(OSError, psutil.Error):
+            if process.pid not in sessions and os.getsid(process.pid) in sessions:
+                found.add(process)
+    return found

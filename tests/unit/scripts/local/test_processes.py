@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
@@ -57,6 +58,57 @@ def test_what_a_stopped_process_leaves_is_asked_to_end_and_not_only_killed(
     assert (tmp_path / "said").read_text() == "asked"
     assert not parent.alive()
     assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
+
+
+LATE: Final = """
+import pathlib, signal, subprocess, sys, time
+
+def asked(*_):
+    late = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    pathlib.Path("late.new").write_text(str(late.pid))
+    pathlib.Path("late.new").rename("late")
+    if sys.argv[1] == "ends":
+        sys.exit()
+
+signal.signal(signal.SIGTERM, asked)
+pathlib.Path("up").touch()
+while True:
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("then", ["ends", "goes on"])
+def test_what_a_process_starts_when_it_is_asked_to_end_ends_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    """The local AWS may be starting a function at that moment."""
+    command = [sys.executable, "-c", LATE, then]
+    process = processes.start(command, env=os.environ, cwd=tmp_path, log=tmp_path / "log")
+    while not (tmp_path / "up").exists():
+        assert process.alive(), process.tail()
+    wait = psutil.wait_procs
+
+    def impatient(procs: Collection[psutil.Process], timeout: float) -> object:
+        """Gives up once the process has done it, as if the grace were over."""
+        while not (tmp_path / "late").exists():
+            time.sleep(0.01)
+        if then == "goes on" and process.alive() and not killed:
+            return [], list(procs)
+        return wait(procs, timeout)
+
+    killed: list[int] = []
+    kill = psutil.Process.kill
+
+    def noted(self: psutil.Process) -> None:
+        killed.append(self.pid)
+        kill(self)
+
+    monkeypatch.setattr(psutil, "wait_procs", impatient)
+    monkeypatch.setattr(psutil.Process, "kill", noted)
+    processes.stop([process], grace=PATIENCE)
+    late = int((tmp_path / "late").read_text())
+    assert not psutil.pid_exists(late) or psutil.Process(late).status() == psutil.STATUS_ZOMBIE
+    assert set(killed) == ({process.pid, late} if then == "goes on" else set())
 
 
 SLEEPING: Final = [sys.executable, "-c", "import time; time.sleep(600)"]
