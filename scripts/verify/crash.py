@@ -137,11 +137,11 @@ def _weather(storm: Storm, jobs: Jobs, stack: LocalStack, advance: Callable[[int
     function, the functions stall."""
     start, shown = time.monotonic(), 0
     while True:
-        to_come, harm = storm.tick(), _harm(storm, jobs, stack)
-        if not to_come and _enough(harm):
+        harm = None if storm.tick() else _harm(storm, jobs, stack)
+        if harm and _enough(harm):
             return
         jobs.top_up()
-        if not to_come and not harm.promoted:
+        if harm and not harm.promoted:
             storm.stall()
         seconds = int(time.monotonic() - start)
         advance(seconds - shown)

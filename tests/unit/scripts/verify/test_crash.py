@@ -224,7 +224,7 @@ def test_functions_stall_until_a_small_job_was_promoted(monkeypatch: pytest.Monk
         stall=lambda: told.append("stalled"),
     )
     jobs = SimpleNamespace(top_up=lambda: told.append("jobs"))
-    harm = iter([seen, seen, seen, replace(seen, promoted=1)])
+    harm = iter([seen, seen, replace(seen, promoted=1)])
     monkeypatch.setattr(crash, "_harm", lambda *_: next(harm))
     monkeypatch.setattr(crash, "LOOK_S", 0)
     crash._weather(
