@@ -136,7 +136,8 @@ class LocalStack(Parts):
 
     def down(self, *, keep: Path | None = None) -> int:
         """Stop what this stack started, and nothing else; returns how many processes still ran.
-        keep: a file for the records; the logs stay too."""
+        keep: a file for the records; the logs stay too. Ctrl-C takes effect before anything is
+        stopped, or when all is."""
         with self.folder.exclusive():
             state = self.folder.read()
             if keep is not None:
