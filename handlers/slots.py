@@ -20,6 +20,7 @@ from .jobs.execution.decisions import KeepMessage, apply_decision
 from .jobs.execution.governor import Governor
 from .jobs.execution.rate_limiter import RateLimiter
 from .jobs.execution.stopping import Worker
+from .jobs.execution.turns import FreeSlot
 from .jobs.execution.worker import on_message
 from .jobs.words.errors import OutcomeUnknown, ReceiptExpired, Transient
 from .jobs.words.job import Lane
@@ -54,6 +55,7 @@ class Slot:
     health: Health = field(default_factory=Health)
     hung: threading.Event = field(default_factory=threading.Event)
     """Set when a slot's attempt hangs."""
+    free: FreeSlot = field(default_factory=FreeSlot)
 
     def run(self) -> None:
         while not self.stopping.is_set():
@@ -94,6 +96,7 @@ class Slot:
             stopping=self.stopping.is_set,
             governor=self.governor,
             limiter=self.limiter,
+            slot=self.free,
             hung=self.hung.set,
         )
         with self.protection, self.health.serving():

@@ -11,6 +11,7 @@ from typing import Final
 from fairlane_client import Client, NewJob
 from handlers.jobs.execution.decisions import apply_decision
 from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.turns import FreeSlot
 from handlers.jobs.execution.worker import on_message
 from handlers.jobs.storage.control_table import read_job
 from handlers.jobs.words.job import Job, Lane
@@ -89,10 +90,10 @@ def _both(world: World, ids: dict[str, list[str]], slice_s: float) -> tuple[floa
     """Seconds in which one slot works through a job of each tenant, and its hand-overs."""
     timed = replace(world, timing=world.timing.model_copy(update={"slice": slice_s}))
     jobs = [created(timed, ids[tenant], tenant) for tenant in TENANTS]
-    start, attempts = time.perf_counter(), 0
+    start, attempts, slot = time.perf_counter(), 0, FreeSlot()
     while any(not _now(timed, job).state.terminal for job in jobs):
         for delivery in timed.queues[Lane.BULK].receive(1, 20):
-            decision = on_message(timed, delivery, Worker(f"bench-{attempts}"))
+            decision = on_message(timed, delivery, Worker(f"bench-{attempts}", slot=slot))
             apply_decision(timed.queues[Lane.BULK], delivery, decision)
             attempts += 1
     return time.perf_counter() - start, max(0, attempts - len(jobs))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from handlers.jobs.execution.turns import waiters_of
+from handlers.jobs.execution.turns import FreeSlot, waiters_of
 from handlers.jobs.lifecycle import waiting
 from handlers.jobs.lifecycle.waiting import wait_of
 from handlers.jobs.transitions.quotas import lane_use
@@ -86,3 +86,13 @@ def a_job_gives_way_to_nobody() -> AbstractContextManager[object]:
 @mutation
 def a_tenant_that_was_passed_over_is_not_next() -> AbstractContextManager[object]:
     return patch.object(Turns, "overdue", lambda *_: False)
+
+
+@mutation
+def no_slot_stands_free_for_who_is_next() -> AbstractContextManager[object]:
+    return patch.object(FreeSlot, "waits", lambda *_: False)
+
+
+@mutation
+def a_slot_stands_free_for_ever() -> AbstractContextManager[object]:
+    return patch.object(FreeSlot, "waits", lambda *_: True)

@@ -11,6 +11,7 @@ from handlers.jobs.words.event import ADDRESS, EVENT_BUS, JobEvent
 from handlers.jobs.words.timing import ms
 from handlers.jobs.words.writes import Table
 
+from .crowd import compares_shares
 from .items import OVER, int_of, number_of, short
 from .outside import about
 
@@ -65,7 +66,10 @@ def judge(scenario: Scenario) -> Iterator[tuple[str, str]]:
 def _waits(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """How long jobs wait for a worker once the faults have ended. A message that is lost is missed
     after ``lost_after``, at recovery's next run; one that was received too often is hidden for two
-    visibility times; and a worker may stand still for a while yet."""
+    visibility times; and a worker may stand still for a while yet. In a lane that is full for
+    minutes they wait for each other: there the books of turns judge."""
+    if compares_shares(scenario):
+        return
     timing = scenario.timing
     bound = ms(timing.lost_after + 2 * timing.bulk.visibility) + STANDS_STILL + RECOVERY_EVERY
     for waited, until, id_ in scenario.watch.waits.ended:

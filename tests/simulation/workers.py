@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from handlers.jobs.execution.decisions import apply_decision
 from handlers.jobs.execution.stopping import Worker
+from handlers.jobs.execution.turns import FreeSlot
 from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.words.errors import FairlaneError
@@ -43,9 +44,13 @@ class Workers:
     bulk: list[Process] = field(default_factory=list)
     running: dict[Process, int] = field(default_factory=dict)
     """Messages that each process has in hand."""
+    free: dict[Process, list[FreeSlot]] = field(default_factory=dict)
+    """The slots of each bulk worker that have no message."""
     unheard: dict[str, bool] = field(default_factory=dict)
     """Messages by id: whether their receives reach nobody."""
     no_recovery_until: int = 0
+    polls: tuple[int, ...] = (20, 100, 500, 1500)
+    """ms until free slots and functions are given messages again."""
     slots: int = SLOTS
     most: int = 100
     """Bulk workers that are hired at once."""
@@ -58,7 +63,7 @@ class Workers:
             while any(m.visible_at <= self.here.hub.now for m in queue._stored.values()):
                 if not (self._invoke if lane is Lane.SMALL else self._hand_out)(queue):
                     break
-        self.here.hub.after(self.here.random.choice((20, 100, 500, 1500)), self.deliver)
+        self.here.hub.after(self.here.random.choice(self.polls), self.deliver)
 
     def _invoke(self, queue: MemoryLaneQueue) -> bool:
         if sum(process.name.startswith("fn") for process in self.busy()) >= MAX_FUNCTIONS:
@@ -83,9 +88,7 @@ class Workers:
             awake = process.asleep_until <= self.here.hub.now
             if self.running.get(process, 0) < self.slots and not process.stopping and awake:
                 for delivery in filter(self._reaches, queue.receive(1, 0)):
-                    name = f"{process.name}/{delivery.receipt}"
-                    worker = Worker(name, stopping=lambda p=process: p.stopping)  # type: ignore[misc]
-                    self._start_job(process, delivery, worker)
+                    self._start_job(process, delivery)
                     return True
                 return False
         if self.here.faults.off and all(
@@ -141,8 +144,12 @@ class Workers:
 
         self.here.hub.start(process, "", work)
 
-    def _start_job(self, process: Process, delivery: Delivery, worker: Worker) -> None:
+    def _start_job(self, process: Process, delivery: Delivery) -> None:
         self._received(process, [delivery])
+        name = f"{process.name}/{delivery.receipt}"
+        free = self.free.setdefault(process, [FreeSlot() for _ in range(self.slots)])
+        slot = free.pop(0)
+        worker = Worker(name, stopping=lambda: process.stopping, slot=slot)
 
         def work() -> None:
             world = self.here.world_of(process)
@@ -151,6 +158,7 @@ class Workers:
             self.here.hub.note("decided", decision)
             if _carry_out(world, delivery, decision):
                 self.here.watch.decided.add(delivery.receipt)
+            free.append(slot)
             self._left(process)
 
         self.here.hub.start(process, "", work)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ..words.errors import OutcomeUnknown, Transient
+from ..words.messages import Message, group_of, read_pointer
+
 if TYPE_CHECKING:
     from ..words.job import Job
-    from ..words.ports import Delivery, LaneQueue
+    from ..words.ports import Delivery, LaneQueue, World
 
 
 LOOK_AGAIN: Final = 5
@@ -59,6 +62,19 @@ def wait_before_next_receive(delivery: Delivery, visibility: int) -> int:
     """Seconds, doubled with each receive up to the lane's visibility: the receives of one message
     then outlast an outage, and its job starts at most a visibility timeout after the end of it."""
     return min(visibility, LOOK_AGAIN << min(delivery.receive_count - 1, MAX_DOUBLINGS))
+
+
+def renewed(world: World, delivery: Delivery, why: str) -> DeleteMessage | None:
+    """Send a fresh message, whose receives start anew, and delete the delivered one; None when the
+    queue did not take it."""
+    pointer = read_pointer(delivery.body)
+    group = delivery.group or group_of(pointer.job_id)
+    try:
+        refused = world.queues[pointer.lane].send([Message(pointer.job_id, pointer.lane, group)])
+    except (Transient, OutcomeUnknown) as error:
+        world.telemetry.log("message_not_renewed", job_id=pointer.job_id, why=str(error))
+        return None
+    return None if refused else DeleteMessage(f"{why}: sent again")
 
 
 def apply_decision(queue: LaneQueue, delivery: Delivery, decision: Decision) -> bool:

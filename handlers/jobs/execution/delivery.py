@@ -26,9 +26,9 @@ from ..words.messages import Pointer, UnreadableMessage, read_pointer
 from ..words.metrics import Metric
 from ..words.states import State
 from ..words.timing import SECOND
-from .decisions import DeleteMessage, KeepMessage, LookAgain, RunAttempt
+from .decisions import DeleteMessage, KeepMessage, LookAgain, RunAttempt, renewed
 from .planning import check_understood
-from .turns import PUT_OFF, is_put_off
+from .turns import PUT_OFF, is_put_off, receives_run_short
 
 if TYPE_CHECKING:
     from ..words.ports import Delivery, World
@@ -130,11 +130,18 @@ class _DeliveryCheck:
         wait = (job.retry_at or 0) - self.world.runtime.now()
         if wait > 0:
             return KeepMessage("waiting for retry", -(-wait // SECOND))
-        put_off, contended = is_put_off(self.world, job, self.delivery)
-        if put_off:
-            self._log("put_off", job)
-            return KeepMessage("put off for a job whose turn it is", PUT_OFF)
+        put_off, contended = is_put_off(self.world, job, self.delivery, self.worker.slot)
+        if put_off and (decision := self._put_off(job)) is not None:
+            return decision
         return self._begin(job, None, contended=contended)
+
+    def _put_off(self, job: Job) -> Decision | None:
+        """None when only a fresh message could be put off, and none could be sent."""
+        why = "put off for a job whose turn it is"
+        self._log("put_off", job)
+        if not receives_run_short(self.world, job, self.delivery):
+            return KeepMessage(why, PUT_OFF)
+        return renewed(self.world, self.delivery, why)
 
     def _active(self, job: Job) -> Finding:
         lease = retry_transient(self.world, lambda: read_lease(self.world, job))

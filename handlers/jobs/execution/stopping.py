@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..words.ports import World
     from .governor import Governor
     from .rate_limiter import RateLimiter
+    from .turns import FreeSlot
 
 
 class StopReason(StrEnum):
@@ -52,6 +53,8 @@ class Worker:
     """What sets the pace of its bulk jobs; None: they take what they can get."""
     limiter: RateLimiter | None = None
     """What keeps its bulk jobs to the rate limits; None: they have none."""
+    slot: FreeSlot | None = None
+    """What keeps its bulk jobs to their turns; None: it takes any job at once."""
     hung: Callable[[], None] = lambda: None
     """Called when an attempt hangs: its thread may never return, and the process has to end."""
     started: Callable[[int], None] = lambda _dwell_ms: None

@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 
 LOOKED_AT: Final = 20
 """Waiting jobs that one look sees: those that have waited longest."""
-MAX_PUT_OFF: Final = 2
-"""How often one message is put off: a lane never stands still because of its order, and few of a
-message's receives are spent on it."""
 PUT_OFF: Final = 2
 """Seconds a message that is put off stays hidden."""
+STANDS_FREE: Final = 2 * ms(PUT_OFF)
+"""ms in a row that a slot stands free at most for a job whose turn it is. That job's message may be
+hidden because it was put off itself, so these are more than one put-off. It may also never come,
+and the lane must not stand still for it."""
 AT_ONCE: Final = 1000
-"""A message that is received within so many ms has met a free slot: nobody waits, and it is not
-worth a call to make sure."""
+"""A job whose first message is received so many ms after it could start has met a free slot: nobody
+waits, and it is not worth a call to make sure."""
 CHARGE_TRIES: Final = 3
 
 
@@ -54,35 +55,74 @@ def _since(sort_key: object) -> int:
     return int(str(sort_key).partition("#")[0])
 
 
-def is_put_off(world: World, job: Job, delivery: Delivery) -> tuple[bool, bool]:
+class FreeSlot:
+    """How long one slot has stood free for jobs whose turn it was, over all messages it got."""
+
+    def __init__(self) -> None:
+        self._since: int | None = None
+        self._any_until = 0
+
+    def waits(self, now: int, slice_ms: int) -> bool:
+        """Whether the slot, offered a job before its turn, stands free on. Once it has waited in
+        vain it takes any job for a slice, so the order costs it ``STANDS_FREE`` of each slice at
+        most."""
+        if now < self._any_until:
+            return False
+        if self._since is None:
+            self._since = now
+        if now - self._since < STANDS_FREE:
+            return True
+        self._since, self._any_until = None, now + slice_ms
+        return False
+
+    def taken(self) -> None:
+        """The slot has a job whose turn it is."""
+        self._since = None
+
+
+def is_put_off(
+    world: World, job: Job, delivery: Delivery, slot: FreeSlot | None
+) -> tuple[bool, bool]:
     """Whether a queued job's message is put off for a job that should run first, and whether any
     other job waits. Never raises."""
-    if job.lane is not Lane.BULK or not world.timing.slice or _comes_at_once(world, job, delivery):
+    before_its_turn, contended = _before_its_turn(world, job, delivery)
+    if slot is None:
+        return False, contended
+    if before_its_turn:
+        return slot.waits(world.runtime.now(), ms(world.timing.slice)), contended
+    slot.taken()
+    return False, contended
+
+
+def _before_its_turn(world: World, job: Job, delivery: Delivery) -> tuple[bool, bool]:
+    """Whether another job should run first, and whether any other job waits."""
+    if job.lane is not Lane.BULK or not world.timing.slice:
+        return False, False
+    since = _since(control_table.waiting_place(job))
+    if _comes_at_once(world, job, delivery, since):
         return False, False
     try:
         others = waiters_of(world, job)
         if not others:
             return False, False
-        if delivery.receive_count > _put_offs_left(world, job):
-            return False, True
-        me = Waiter(job.id, job.tenant, _since(control_table.waiting_place(job)))
         turns = _turns(world, {job.tenant, *(other.tenant for other in others)})
-        return turns.put_off(me, others), True
+        return turns.put_off(Waiter(job.id, job.tenant, since), others), True
     except Transient as error:
         world.telemetry.log("lane_not_looked_at", job_id=job.id, why=str(error))
         return False, False
 
 
-def _comes_at_once(world: World, job: Job, delivery: Delivery) -> bool:
+def _comes_at_once(world: World, job: Job, delivery: Delivery, since: int) -> bool:
     """A job that gave way is asked in any case: its fresh message may come before all others."""
     fresh = job.waiting_reason is not Waiting.SLICE and delivery.receive_count == 1
-    return fresh and world.runtime.now() - delivery.sent_at < AT_ONCE
+    return fresh and world.runtime.now() - since < AT_ONCE
 
 
-def _put_offs_left(world: World, job: Job) -> int:
-    """A job must be able to use up its attempts before the queue gives up on its message."""
+def receives_run_short(world: World, job: Job, delivery: Delivery) -> bool:
+    """Whether one more put-off would take a receive that an attempt may need: a job must be able to
+    use up its attempts before the queue gives up on its message."""
     timing = world.timing.lane(job.lane)
-    return min(MAX_PUT_OFF, timing.max_receive_count - timing.max_attempts - 1)
+    return delivery.receive_count >= timing.max_receive_count - timing.max_attempts
 
 
 def _turns(world: World, tenants: set[str]) -> Turns:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..words.errors import OutcomeUnknown, Transient
-from ..words.messages import Message, group_of, read_pointer
+from ..words.errors import Transient
+from ..words.messages import read_pointer
 from .attempt import run_attempt
 from .decisions import (
-    DeleteMessage,
     KeepMessage,
     LookAgain,
     RunAttempt,
+    renewed,
     wait_before_next_receive,
 )
 from .delivery import find_out
@@ -45,10 +45,4 @@ def _look_again(world: World, delivery: Delivery, finding: LookAgain) -> Decisio
     keep = KeepMessage(finding.why, wait_before_next_receive(delivery, timing.visibility))
     if delivery.receive_count < timing.max_receive_count - 1:
         return keep
-    group = delivery.group or group_of(pointer.job_id)
-    try:
-        refused = world.queues[pointer.lane].send([Message(pointer.job_id, pointer.lane, group)])
-    except (Transient, OutcomeUnknown) as error:
-        world.telemetry.log("message_not_renewed", job_id=pointer.job_id, why=str(error))
-        return keep
-    return keep if refused else DeleteMessage("sent again")
+    return renewed(world, delivery, finding.why) or keep

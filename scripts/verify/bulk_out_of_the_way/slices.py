@@ -11,7 +11,7 @@ keeps its slot until it ends.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from handlers.jobs.transitions.shares import set_weight
@@ -28,7 +28,7 @@ CHUNK: Final = 5
 LONG: Final = "long"
 SHORTER: Final = ("hundred", "thousands")
 COUNTS: Final = {"hundred": 101, "thousands": 5000}
-EACH: Final = 6000
+EACH: Final = 8000
 """Records of a job whose tenant's share is looked at; each takes 10 ms at the least."""
 LONG_EACH: Final = 3000
 LONG_JOBS: Final = 3
@@ -37,16 +37,21 @@ LATER: Final = 10
 WITHIN: Final = 2
 """Slices, of the job whose wait is looked at."""
 ROUNDS: Final = 25
-"""Slices of each slot that the shares are counted over; ten are promised. The turns that the end of
-the window cuts are one for each slot."""
+"""Slices of each tenant, if all get the same, that shares are counted over; ten are promised. The
+turns that the end of the window cuts are one for each slot."""
 CONTROL_ROUNDS: Final = 10
 FIRST: Final = 2
 """Slices of each slot that come before those that count: at first nobody has used anything."""
 MANY: Final = "many"
 ONE: Final = "one"
+OTHER: Final = "other"
 MANY_JOBS: Final = 10
 OFF: Final = 0.25
-WEIGHTS: Final = ((1, 1), (3, 1))
+WEIGHTS: Final[Sequence[Mapping[str, int]]] = (
+    {MANY: 1, ONE: 1, OTHER: 1},
+    {MANY: 3, ONE: 1},
+)
+"""Of the tenants in the line. With two slots and two tenants, no slot could go to another job."""
 DWELL: Final = "bulk-out-of-the-way slices"
 
 
@@ -72,11 +77,11 @@ def run(bench: Bench) -> Iterator[Seen]:
             saw=", ".join(f"{(row.dwell_ms or 0) / 1000 / SLICE_S:.1f}" for row in waiting),
         )
         here.clear()
-        for number, (many, one) in enumerate(WEIGHTS):
-            tenants = {MANY: f"{MANY}-{number}", ONE: f"{ONE}-{number}"}
-            set_weight(here.world, here.tenant(tenants[MANY]), many)
-            set_weight(here.world, here.tenant(tenants[ONE]), one)
-            yield shared(_shares(here, tenants, ROUNDS), many, one)
+        for number, weights in enumerate(WEIGHTS):
+            tenants = {who: f"{who}-{number}" for who in weights}
+            for who, weight in weights.items():
+                set_weight(here.world, here.tenant(tenants[who]), weight)
+            yield from shared(_shares(here, tenants, ROUNDS), weights)
             here.clear()
 
 
@@ -96,7 +101,8 @@ def control(bench: Bench) -> Iterator[Seen]:
                 ok=ratio >= LATER,
             )
         here.clear()
-        yield shared(_shares(here, {MANY: MANY, ONE: ONE}, CONTROL_ROUNDS), 1, 1).contrary()
+        worked = _shares(here, {MANY: MANY, ONE: ONE}, CONTROL_ROUNDS)
+        yield from (each.contrary() for each in shared(worked, {MANY: 1, ONE: 1}))
         here.clear()
 
 
@@ -111,17 +117,19 @@ def started(waiting: Sequence[JobRow], ended: int) -> Iterator[Expectation]:
     )
 
 
-def shared(worked: tuple[int, int], many: int, one: int) -> Expectation:
-    """worked: slot time (ms) of the tenant with many jobs, and of the one with one."""
-    ratio = worked[0] / max(worked[1], 1)
-    owed = many / one
-    return Expectation.of(
-        f"part 2: slot time of a tenant with {MANY_JOBS} jobs against one with one, weights "
-        f"{many} and {one}",
-        expected=f"{owed * (1 - OFF):.2f} to {owed * (1 + OFF):.2f}",
-        saw=f"{ratio:.2f}: {worked[0] / 1000:.1f} against {worked[1] / 1000:.1f} s",
-        ok=owed * (1 - OFF) <= ratio <= owed * (1 + OFF),
-    )
+def shared(worked: Mapping[str, int], weights: Mapping[str, int]) -> Iterator[Expectation]:
+    """worked: slot time (ms) of the tenant with many jobs, and of those with one."""
+    beside = f", of {len(worked)} tenants" if len(worked) > 2 else ""  # noqa: PLR2004
+    for who in [who for who in worked if who != MANY]:
+        ratio = worked[MANY] / max(worked[who], 1)
+        owed = weights[MANY] / weights[who]
+        yield Expectation.of(
+            f"part 2: slot time of a tenant with {MANY_JOBS} jobs against {who} with one, weights "
+            f"{weights[MANY]} and {weights[who]}{beside}",
+            expected=f"{owed * (1 - OFF):.2f} to {owed * (1 + OFF):.2f}",
+            saw=f"{ratio:.2f}: {worked[MANY] / 1000:.1f} against {worked[who] / 1000:.1f} s",
+            ok=owed * (1 - OFF) <= ratio <= owed * (1 + OFF),
+        )
 
 
 def _shorter_behind_long(here: Town) -> tuple[list[JobRow], int]:
@@ -144,25 +152,28 @@ def _dwell(rows: Sequence[JobRow]) -> Dwell:
     return Dwell.of(row.dwell_ms for row in rows if row.dwell_ms is not None)
 
 
-def _shares(here: Town, tenants: dict[str, str], rounds: int) -> tuple[int, int]:
-    """How long (ms) the jobs of both tenants worked in so many slices of each slot."""
-    ids = {who: here.load(tenant, EACH) for who, tenant in tenants.items()}
-    many = [here.submit(tenants[MANY], ids[MANY], **ADD_SLOWLY) for _ in range(MANY_JOBS)]
-    one = [here.submit(tenants[ONE], ids[ONE], **ADD_SLOWLY)]
+def _shares(here: Town, tenants: Mapping[str, str], rounds: int) -> Mapping[str, int]:
+    """How long (ms) the jobs of each tenant worked in so many slices of each."""
+    jobs: dict[str, list[str]] = {}
+    for who, tenant in tenants.items():
+        ids = here.load(tenant, EACH)
+        count = MANY_JOBS if who == MANY else 1
+        jobs[who] = [here.submit(tenant, ids, **ADD_SLOWLY) for _ in range(count)]
     first = FIRST * SLOTS * SLICE_S * 1000
-    before = _worked(here, many, one, first)
-    after = _worked(here, many, one, sum(before) + rounds * SLOTS * SLICE_S * 1000)
-    return after[0] - before[0], after[1] - before[1]
+    before = _worked(here, jobs, first)
+    window = rounds * len(tenants) * SLICE_S * 1000
+    after = _worked(here, jobs, sum(before.values()) + window)
+    return {who: after[who] - before[who] for who in tenants}
 
 
-def _worked(here: Town, many: Sequence[str], one: Sequence[str], ms: int) -> tuple[int, int]:
-    """How long (ms) the jobs of both tenants have worked, once that is so many ms together, or as
-    soon as a job has ended: from then on not every slot is wanted."""
+def _worked(here: Town, jobs: Mapping[str, Sequence[str]], ms: int) -> Mapping[str, int]:
+    """How long (ms) each tenant's jobs have worked, once that is so many ms together, or as soon as
+    a job has ended: from then on not every slot is wanted."""
 
     def enough(rows: Sequence[JobRow]) -> bool:
         ended = any(row.state.terminal for row in rows)
         return ended or sum(row.worked_ms for row in rows) >= ms
 
-    rows = here.until("bulk jobs work", [*many, *one], enough)
-    worked = [row.worked_ms for row in rows]
-    return sum(worked[: len(many)]), sum(worked[len(many) :])
+    rows = here.until("bulk jobs work", [id_ for ids in jobs.values() for id_ in ids], enough)
+    by_id = {row.id: row.worked_ms for row in rows}
+    return {who: sum(by_id[id_] for id_ in ids) for who, ids in jobs.items()}

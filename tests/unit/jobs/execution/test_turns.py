@@ -8,7 +8,7 @@ import pytest
 
 from handlers.jobs.execution.decisions import DeleteMessage, KeepMessage
 from handlers.jobs.execution.stopping import Worker
-from handlers.jobs.execution.turns import AT_ONCE, MAX_PUT_OFF, PUT_OFF, waiters_of
+from handlers.jobs.execution.turns import AT_ONCE, PUT_OFF, STANDS_FREE, FreeSlot, waiters_of
 from handlers.jobs.execution.worker import on_message
 from handlers.jobs.lifecycle.recovery import Recovery
 from handlers.jobs.lifecycle.waiting import wait_now
@@ -40,6 +40,7 @@ from tests.support.jobs import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from handlers.jobs.execution.decisions import Decision
     from handlers.jobs.words.job import Job
     from handlers.jobs.words.operation import Record
     from handlers.jobs.words.ports import Delivery
@@ -232,37 +233,120 @@ def ahead(world: MemoryWorld) -> Job:
     return job
 
 
-def test_a_delivery_whose_tenant_is_ahead_is_put_off_twice_and_no_more(
+PUT_OFF_FOR: Final = "put off for a job whose turn it is"
+HIDDEN: Final = KeepMessage(PUT_OFF_FOR, PUT_OFF)
+
+
+def offered(world: MemoryWorld, slot: FreeSlot | None, times: int) -> list[Decision]:
+    """What becomes of the next message, each time it is visible again."""
+    seen = []
+    for _ in range(times):
+        seen.append(run_next(world, Lane.BULK, slot=slot))
+        world.runtime.sleep(PUT_OFF * SECOND)
+    return seen
+
+
+def test_a_slot_stands_free_for_a_job_whose_turn_it_is_but_not_for_ever(
     world: MemoryWorld, ahead: Job
 ) -> None:
-    seen = []
-    for _ in range(MAX_PUT_OFF + 1):
-        seen.append(run_next(world, Lane.BULK))
-        world.runtime.sleep(PUT_OFF * SECOND)
-    put_off = KeepMessage("put off for a job whose turn it is", PUT_OFF)
-    assert seen[:-1] == [put_off] * MAX_PUT_OFF
+    """The other job has no message: no slot may wait for it in vain."""
+    times = STANDS_FREE // (PUT_OFF * SECOND)
+    seen = offered(world, FreeSlot(), times + 1)
+    assert seen[:-1] == [HIDDEN] * times
     assert now(world, ahead).state is State.SUCCEEDED
     assert now(world, ahead).attempt == 1
 
 
-def test_a_message_is_not_put_off_when_its_receives_are_for_attempts() -> None:
-    timing = SHORT.model_copy(
-        update={
-            "slice": SLICE,
-            "bulk": SHORT.bulk.model_copy(update={"max_receive_count": 6, "max_attempts": 5}),
-        }
-    )
-    world = memory_world(limits=LIMITS, timing=timing)
-    job = new_job(world, fill(world, CHUNK))
-    of_another(world, job, "other")
-    execute(world, charge_share(TENANT, Share(), Share(SLICE * SECOND, world.runtime.now())))
+def test_every_slot_stands_free_for_so_long(world: MemoryWorld, ahead: Job) -> None:
+    """However often a message was put off before: else the jobs of a tenant with many of them would
+    run before their turn once each has been put off."""
+    times = STANDS_FREE // (PUT_OFF * SECOND)
+    for _ in range(3):
+        assert offered(world, FreeSlot(), times)[-1].why.startswith(PUT_OFF_FOR)
+    assert now(world, ahead).state is State.QUEUED
+
+
+def test_a_slot_that_waited_in_vain_takes_any_job_for_a_slice() -> None:
+    slot, slice_ms = FreeSlot(), SLICE * SECOND
+    assert slot.waits(0, slice_ms)
+    assert slot.waits(STANDS_FREE - 1, slice_ms)
+    in_vain = STANDS_FREE
+    assert not slot.waits(in_vain, slice_ms)
+    assert not slot.waits(in_vain + slice_ms - 1, slice_ms)
+    assert slot.waits(in_vain + slice_ms, slice_ms)
+    assert slot.waits(in_vain + slice_ms + STANDS_FREE - 1, slice_ms)
+    assert not slot.waits(in_vain + slice_ms + STANDS_FREE, slice_ms)
+
+
+def test_a_job_whose_turn_it_is_ends_a_slots_wait() -> None:
+    slot, slice_ms = FreeSlot(), SLICE * SECOND
+    assert slot.waits(0, slice_ms)
+    slot.taken()
+    assert slot.waits(STANDS_FREE, slice_ms)
+    assert slot.waits(2 * STANDS_FREE - 1, slice_ms)
+
+
+def test_a_job_whose_turn_it_is_is_told_to_the_slot(world: MemoryWorld, ahead: Job) -> None:
+    slot = FreeSlot()
+    offered(world, slot, 1)
+    execute(world, charge_share(TENANT, read_share(world, TENANT), Share()))
+    run_next(world, Lane.BULK, slot=slot)
+    assert now(world, ahead).state is State.SUCCEEDED
+    assert slot.waits(world.runtime.now() + STANDS_FREE - 1, SLICE * SECOND)
+
+
+def test_a_worker_without_a_slot_of_its_own_takes_any_job(world: MemoryWorld, ahead: Job) -> None:
     run_next(world, Lane.BULK)
-    assert now(world, job).state is State.SUCCEEDED
+    assert now(world, ahead).state is State.SUCCEEDED
+
+
+def test_where_receives_are_for_attempts_a_fresh_message_is_put_off(
+    world: MemoryWorld, ahead: Job
+) -> None:
+    """A dead letter after some put-offs would be a job that fails because others had their turn."""
+    timing = world.timing.bulk
+    for_turns = timing.max_receive_count - timing.max_attempts - 1
+    assert for_turns > 1
+    group = world.queues[Lane.BULK].snapshot()[0].group
+    for _ in range(3):
+        seen = [offered(world, FreeSlot(), 1)[0] for _ in range(for_turns + 1)]
+        assert seen == [HIDDEN] * for_turns + [DeleteMessage(f"{PUT_OFF_FOR}: sent again")]
+        [fresh] = world.queues[Lane.BULK].snapshot()
+        assert (fresh.receive_count, fresh.group) == (0, group)
+    assert now(world, ahead).state is State.QUEUED
+
+
+def test_a_fresh_message_of_a_job_that_was_put_off_comes_not_as_a_new_job(
+    world: MemoryWorld, ahead: Job
+) -> None:
+    """It is received at once, by a slot that stands free."""
+    used_up = world.timing.bulk.max_receive_count - world.timing.bulk.max_attempts
+    for _ in range(used_up - 1):
+        offered(world, FreeSlot(), 1)
+    assert isinstance(run_next(world, Lane.BULK, slot=FreeSlot()), DeleteMessage)
+    assert run_next(world, Lane.BULK, slot=FreeSlot()) == HIDDEN
+    assert now(world, ahead).state is State.QUEUED
+
+
+def test_a_job_runs_before_its_turn_when_no_fresh_message_can_be_sent(
+    world: MemoryWorld, ahead: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used_up = world.timing.bulk.max_receive_count - world.timing.bulk.max_attempts
+    for _ in range(used_up - 1):
+        offered(world, FreeSlot(), 1)
+
+    def fails(_: object) -> frozenset[int]:
+        raise Transient("down")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.queues[Lane.BULK], "send", fails)
+        run_next(world, Lane.BULK, slot=FreeSlot())
+    assert now(world, ahead).state is State.SUCCEEDED
 
 
 def test_an_overdue_job_is_not_put_off(world: MemoryWorld, ahead: Job) -> None:
     world.runtime.sleep(ms(OVERDUE * SLICE))
-    run_next(world, Lane.BULK)
+    run_next(world, Lane.BULK, slot=FreeSlot())
     assert now(world, ahead).state is State.SUCCEEDED
 
 
@@ -287,7 +371,7 @@ def test_a_job_that_gave_way_looks_though_its_fresh_message_comes_at_once(
     assert now(world, long).waiting_reason is Waiting.SLICE
     asked = calls(world, monkeypatch)
     deliveries = {read_pointer(each.body).job_id: each for each in _received(world)}
-    on_message(world, deliveries[long.id], Worker("w"))
+    on_message(world, deliveries[long.id], Worker("w", slot=FreeSlot()))
     assert asked[0].endswith("#bulk")
 
 

@@ -91,7 +91,16 @@ def test_slot_time_follows_the_weights(
     weights: tuple[int, int],
     ok: bool,  # noqa: FBT001
 ) -> None:
-    assert slices.shared((many, one), *weights).ok is ok
+    worked = {slices.MANY: many, slices.ONE: one}
+    [seen] = slices.shared(worked, dict(zip(worked, weights, strict=True)))
+    assert seen.ok is ok
+
+
+def test_slot_time_of_each_tenant_with_one_job_is_judged() -> None:
+    worked = {slices.MANY: 100, slices.ONE: 99, slices.OTHER: 70}
+    seen = list(slices.shared(worked, dict.fromkeys(worked, 1)))
+    assert [each.ok for each in seen] == [True, False]
+    assert len({each.what for each in seen}) == len(seen)
 
 
 @pytest.mark.parametrize(("requests", "ok"), [(0, False), (1, True), (12, True), (13, False)])
