@@ -5,8 +5,9 @@ What it needs is imported inside ``main``: Ctrl-C ends it cleanly from its first
 
 from __future__ import annotations
 
-import signal
 import sys
+
+from .commands import signals
 
 INTERRUPTED = 130
 
@@ -17,18 +18,20 @@ def main() -> None:
 
     Being ended (a closed terminal, a cancelled CI job) runs the same clean-up as Ctrl-C.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda ended, _: sys.exit(128 + ended))
+    signals.clean_up()
     try:
         _run()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    finally:
+        signals.end_at_once()
 
 
 def _run() -> None:
-    from .commands.app import app
-    from .commands.errors import CommandError
-    from .commands.output import say
+    with signals.ended_at_once():
+        from .commands.app import app
+        from .commands.errors import CommandError
+        from .commands.output import say
 
     try:
         app()

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from .errors import CommandError
+from .signals import ended_at_once
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -43,7 +44,8 @@ class Command:
         """Raises CommandError."""
         module, _, name = self.target.partition(":")
         try:
-            found = getattr(import_module(module), name)
+            with ended_at_once():
+                found = getattr(import_module(module), name)
         except ModuleNotFoundError as error:
             if self.needs is None:
                 raise
